@@ -6,6 +6,8 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -137,6 +139,67 @@ def test_only_files_that_have_changed_are_read_again(bank: Bank) -> None:
         assert {total for _, total in told} == {1}
     finally:
         listener.reset(token)
+
+
+def test_a_note_is_read_once_for_its_format_and_for_what_it_says(bank: Bank) -> None:
+    def times(parts: int) -> int:
+        facts.remove(bank.index_file)
+        opened.clear()
+        with known.look(bank, parts) as files:
+            assert files.count == 1 + len(LANES)
+        return [os.path.basename(path) for path in opened].count("deploys.md")
+
+    assert times(known.FORM | known.SAID) == times(known.FORM)
+
+
+def test_a_doctor_that_finds_everything_as_it_was_needs_no_numpy(bank: Bank) -> None:
+    bank.index.refresh(force=True)
+    code = "import sys; from memlane.index import facts; from memlane.care.doctor import examine; facts.YOUNG = 0\n"
+    code += "examine(); print('numpy' in sys.modules)"
+    for expected in ("True\n", "False\n"):
+        assert subprocess.run([sys.executable, "-c", code], stdout=-1, text=True, check=True).stdout == expected
+
+
+def test_an_answer_that_is_not_of_the_files_holds_when_one_of_them_changes(bank: Bank) -> None:
+    def asked(said: str, about: str, of_files: bool) -> Any:
+        with known.look(bank) as files:
+            return files.remembered(f"an answer {of_files}", (about,), lambda: said, of_files=of_files)
+
+    first = [asked("first", "the index", of_files) for of_files in (True, False)]
+    (bank.root / "deploys.md").write_text("Deploys go out on Fridays.\n")
+    second = [asked("second", "the index", of_files) for of_files in (True, False)]
+    third = [asked("third", "another index", of_files) for of_files in (True, False)]
+    assert (first, second, third) == (["first"] * 2, ["second", "first"], ["third"] * 2)
+
+
+def test_memories_of_one_title_are_read_again_when_one_of_them_has_changed(bank: Bank) -> None:
+    for number, day in enumerate(("Tuesdays", "Fridays after lunch, by whoever is on call then")):
+        head = f'---\ntitle: When we deploy\ncreated_at: "2025-01-0{number + 1}T00:00:00Z"\n---\n\n'
+        (bank.root / f"day-{number}.md").write_text(f"{head}Deploys of the shop go out on {day}.\n")
+    for number in (1, 2):
+        (bank.root / f"plan-{number}.md").write_text(f"---\ntitle: The plan {number}\n---\n\nGo to Rome.\n")
+    shown = [("notes:day-0", ("notes:day-1",))]
+    assert read_by(lambda: replaced(bank), shown) >= {"day-0.md", "day-1.md"}
+    (bank.root / "deploys.md").write_text("Deploys go out on Fridays.\n")
+    assert read_by(lambda: replaced(bank), shown) == {"deploys.md"}
+    (bank.root / "day-1.md").write_text("---\ntitle: When we deploy\n---\n\nNobody knows.\n")
+    assert read_by(lambda: replaced(bank), []) == {"day-0.md", "day-1.md"}
+
+
+def replaced(bank: Bank) -> list[tuple[str, tuple[str, ...]]]:
+    steps = review.plan(bank, only=["superseded"]).steps
+    return [(step.id, step.others) for step in steps if isinstance(step, review.Item)]
+
+
+def read_by(work: Callable[[], Any], answer: Any) -> set[str]:
+    """The names of the notes that are opened for this answer."""
+    opened.clear()
+    assert work() == answer
+    return {os.path.basename(path) for path in opened if path.endswith(".md")}
+
+
+opened: list[str] = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
 
 
 def test_asking_changes_no_byte_of_the_bank(bank: Bank, tmp_path: Path) -> None:

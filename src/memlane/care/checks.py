@@ -10,18 +10,16 @@ import shlex
 import shutil
 import sqlite3
 import stat
-import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from memlane.care import ages, git_checks, journal_checks, sync_checks
-from memlane.care.inventory import Inventory, is_left_over, may, roots
+from memlane.care.inventory import Inventory, may, roots
 from memlane.care.known import stamp_of
 from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.validate import broken_rules
@@ -152,10 +150,9 @@ def open_to_all(inventory: Inventory) -> Iterator[Sign]:
 
 
 def left_over(inventory: Inventory) -> Iterator[Sign]:
-    for file in inventory.files:
-        if is_left_over(file, time.time()):
-            why = "was left by an interrupted write that was never acknowledged"
-            yield file.path, why, shlex.join(["rm", file.path])
+    for file in inventory.left_over:
+        why = "was left by an interrupted write that was never acknowledged"
+        yield file.path, why, shlex.join(["rm", file.path])
 
 
 def scratch_left(inventory: Inventory) -> Iterator[Sign]:
@@ -165,6 +162,8 @@ def scratch_left(inventory: Inventory) -> Iterator[Sign]:
 
 
 def names(inventory: Inventory) -> Iterator[Sign]:
+    if len({file.path.lower() for file in inventory.files if file.path.isascii()}) == len(inventory.files):
+        return  # as nearly always
     first: dict[str, str] = {}
     same: defaultdict[str, list[str]] = defaultdict(list)
     for file in inventory.files:
@@ -204,7 +203,7 @@ def trash(inventory: Inventory) -> Iterator[Sign]:
 
 def damage(inventory: Inventory) -> Iterator[Sign]:
     logs = {os.fspath(lane.root) for lane in _lanes(inventory) if not lane.answers.is_folder}
-    elsewhere = {file.path for file in inventory.files if is_left_over(file, time.time())}  # other checks speak of them
+    elsewhere = {file.path for file in inventory.left_over}  # other checks speak of them
     elsewhere |= inventory.unread | (inventory.conflicts.keys() - logs)
     for problem in dict.fromkeys(inventory.problems):
         if os.fspath(problem.path) not in elsewhere:
@@ -270,11 +269,14 @@ def suspicious(inventory: Inventory) -> Iterator[Sign]:
 
 
 def duplicates(inventory: Inventory) -> Iterator[Sign]:
-    first: dict[bytes, str] = {}
-    twice = "words IN (SELECT words FROM entries WHERE words IS NOT NULL GROUP BY words HAVING count(*) > 1)"
-    for _, id, words in inventory.known.entries("words", twice):
-        if (other := first.setdefault(words, id)) != id:
-            yield id, f"has the same text as {other}", inventory.command("rm", id)
+    def pairs() -> list[tuple[str, str]]:
+        first: dict[bytes, str] = {}
+        twice = "words IN (SELECT words FROM entries WHERE words IS NOT NULL GROUP BY words HAVING count(*) > 1)"
+        rows = inventory.known.entries("words", twice)
+        return [(id, other) for _, id, words in rows if (other := first.setdefault(words, id)) != id]
+
+    for id, other in inventory.known.remembered("same texts", (), pairs):
+        yield id, f"has the same text as {other}", inventory.command("rm", id)
 
 
 def came_back(inventory: Inventory) -> Iterator[Sign]:
@@ -308,15 +310,14 @@ def stale(inventory: Inventory) -> Iterator[Sign]:
 
 
 def links(inventory: Inventory) -> Iterator[Sign]:
-    yield from to_no_memory(inventory.bank, inventory.known.linking(), inventory.known.targets, inventory.command)
+    yield from to_no_memory(inventory.bank, inventory.known.linking, inventory.known.targets, inventory.command)
 
 
 def ghosts(inventory: Inventory) -> Iterator[Sign]:
-    @cache
-    def names() -> frozenset[str]:
-        return frozenset((*(file.name for file in inventory.files), *inventory.known.ids()))
+    def known(names: Collection[str]) -> set[str]:
+        return {file.name for file in inventory.files if file.name in names} | inventory.known.ids_among(names)
 
-    yield from to_no_file(inventory.bank, inventory.known.linking(), names)
+    yield from to_no_file(inventory.bank, inventory.known.linking, known)
 
 
 # -- the index
@@ -325,7 +326,7 @@ def ghosts(inventory: Inventory) -> Iterator[Sign]:
 def index_damage(inventory: Inventory) -> Iterator[Sign]:
     if not os.path.lexists(inventory.bank.index_file.path):
         return
-    why = _of_index(inventory, "index damage", lambda: _damaged(inventory))
+    why = _of_index(inventory, "index damage", lambda: _damaged(inventory), of_files=False)
     if why:
         yield _remade(inventory, why)
 
@@ -366,7 +367,7 @@ def index_encoder(inventory: Inventory) -> Iterator[Sign]:
 
         return _in_index(inventory, encoder_of) not in (None, "", open_encoder(name).fingerprint)
 
-    if _of_index(inventory, f"index encoder {name}", is_anothers):
+    if _of_index(inventory, f"index encoder {name}", is_anothers, of_files=False):
         yield _remade(inventory, "has the vectors of another encoder; the next search makes them anew")
 
 
@@ -379,12 +380,12 @@ def index_behind(inventory: Inventory) -> Iterator[Sign]:
 
 
 def index_differs(inventory: Inventory) -> Iterator[Sign]:
-    from memlane.index.health import ageless
-    from memlane.index.rows import loaded
-
     known = inventory.known
 
     def differing(db: sqlite3.Connection) -> list[str]:
+        from memlane.index.health import ageless
+        from memlane.index.rows import loaded
+
         changed = set(_behind(inventory)[0])
         here = {(id, shape): path for path, id, shape in known.entries("shape") if path not in changed}
         for row in db.execute("SELECT id, digest FROM memories"):
@@ -449,21 +450,26 @@ def _behind(inventory: Inventory) -> tuple[Sequence[str], Sequence[str]]:
 
     A file that was only moved, or came back, has the size and time that the index knows: it is no news.
     """
-    from memlane.index.peek import difference
+    known = inventory.known
+    known.require_all()
 
     def question(db: sqlite3.Connection) -> list[list[str]]:
-        changed, gone = difference(db, _lanes(inventory), NAMES)
-        known = {path: (size, mtime) for path, size, mtime in db.execute("SELECT path, size, mtime FROM files")}
-        return [[path for _, path, stamp in changed if known.get(path) != stamp[:2]], sorted(gone)]
+        there = {path: (size, mtime) for path, size, mtime in db.execute("SELECT path, size, mtime FROM files")}
+        here = {path: (info.st_size, info.st_mtime_ns) for path, (_, info) in known.files.items() if info.st_ino}
+        changed = [path for path, state in here.items() if there.get(path) != state]
+        return [changed, sorted(there.keys() - here.keys())]
 
     changed, gone = _of_index(inventory, "index behind", lambda: _in_index(inventory, question) or ((), ()))
     return changed, gone
 
 
-def _of_index(inventory: Inventory, name: str, work_out: Callable[[], Any]) -> Any:
-    """What comparing the files with the index says: the same until one of the files or the index changes."""
+def _of_index(inventory: Inventory, name: str, work_out: Callable[[], Any], *, of_files: bool = True) -> Any:
+    """What comparing the files with the index says: the same until one of the files or the index changes.
+
+    What is not `of_files` is of the index alone.
+    """
     about = (stamp_of(inventory.bank.index_file.path), [str(lane.root) for lane in _lanes(inventory)])
-    return inventory.known.remembered(name, about, work_out)
+    return inventory.known.remembered(name, about, work_out, of_files=of_files)
 
 
 # -- mends

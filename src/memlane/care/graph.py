@@ -29,7 +29,7 @@ def graph(bank: Bank) -> dict[str, list[Row]]:
         shown: dict[str, str] = {}  # the names of nodes that have a secret in them, without it
         tags: list[Row] = []
         for path, id, title, names in known.entries("title, tags"):
-            if (path, id) in hidden:
+            if hidden and (path, id) in hidden:
                 continue
             labels = json.loads(names) if names != "[]" else ()
             if (path, id) in secret and (memory := known.memory(path, id)):

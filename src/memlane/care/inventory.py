@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +80,12 @@ class Inventory:
         return {file.path for file in self.files if not file.readable} | {fact.path for fact in self.known.of("unread")}
 
     @cached_property
+    def left_over(self) -> list[File]:
+        """The temporary files of ours whose writers are gone."""
+        ours = (file for file in self.files if file.name.startswith(files.TEMP_PREFIX))
+        return [file for file in ours if is_left_over(file, time.time())]
+
+    @cached_property
     def conflicts(self) -> dict[str, int]:
         """The files that a merge has left its markers in, and the line of the first."""
         return {fact.path: int(fact.value) for fact in self.known.of("conflict")}
@@ -102,7 +111,12 @@ class Inventory:
 
 def command_line(folder: str | None, *words: str) -> str:
     """A command line of memlane for the bank that the caller named by this folder, or by none."""
-    return shlex.join(["memlane", *(["--bank", folder] if folder else []), *words])
+    return " ".join((_memlane(folder), *map(shlex.quote, words)))
+
+
+@cache
+def _memlane(folder: str | None) -> str:
+    return shlex.join(["memlane", *(["--bank", folder] if folder else [])])
 
 
 def take(
@@ -122,7 +136,7 @@ def take(
         bank = Bank(settings)
     except MemlaneError as error:
         return Inventory(folder, settings, error)
-    found = tuple(file for place in places(bank) for file in walk(os.fspath(place)))
+    found = tuple(chain.from_iterable(walk(os.fspath(place)) for place in places(bank)))
     known = Known(bank, FORM | SAID | BYTES, anew=anew, walked={file.path: file.info for file in found})
     problems = list(known.problems(held=False))
     problems += (Problem(settings.lane_root(name), f"cannot be read: {error}") for name, error in known.broken.items())
@@ -154,20 +168,34 @@ def walk(root: str) -> Iterator[File]:
     """Everything below a folder and the folder itself, links not followed, without what vanishes meanwhile."""
     own = os.geteuid()
     try:
-        pending = [(root, os.path.basename(root), os.stat(root))]
+        pending = [(os.path.dirname(root), iter([(os.path.basename(root), os.stat(root))]))]
     except OSError:
         return
     while pending:
-        path, name, info = pending.pop()
-        mode = info.st_mode
-        plainly = (info.st_uid == own and mode & stat.S_IRUSR) or stat.S_ISLNK(mode)
-        yield File(path, name, root, info, bool(plainly) or may(path, os.R_OK))
-        if stat.S_ISDIR(mode) and name not in _SKIPPED:
-            try:
-                inside = rooted.states_in(path)
-            except (OSError, StorageError):
-                continue  # it is known as one that cannot be read
-            pending += [(f"{path}/{name}", name, found) for name, found in reversed(inside)]
+        folder, inside = pending[-1]
+        for name, info in inside:
+            path, mode = f"{folder}/{name}", info.st_mode
+            plainly = (mode & stat.S_IRUSR and info.st_uid == own) or stat.S_ISLNK(mode)
+            yield File(path, name, root, info, bool(plainly) or may(path, os.R_OK))
+            if stat.S_ISDIR(mode) and name not in _SKIPPED:
+                with suppress(OSError, StorageError):  # then it is known as one that cannot be read
+                    pending.append((path, iter(rooted.states_in(path))))
+                    break
+        else:
+            pending.pop()
+
+
+def names_below(root: str) -> Iterator[str]:
+    """The name of everything that `walk` finds, in no order."""
+    yield os.path.basename(root)
+    pending = [root]
+    while pending:
+        path = pending.pop()
+        with suppress(OSError, StorageError):
+            for name, is_folder in rooted.kinds_in(path):
+                yield name
+                if is_folder and name not in _SKIPPED:
+                    pending.append(f"{path}/{name}")
 
 
 def is_left_over(file: File, now: float) -> bool:

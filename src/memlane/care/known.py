@@ -16,9 +16,10 @@ import re
 import sqlite3
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,24 +99,25 @@ class Known:
                 self.listed[name] = list(bank.lane(name).files())
             except (MemlaneError, OSError) as error:
                 self.listed[name], self.broken[name] = [], error
-            for path in self.listed[name]:
-                if isinstance(path, str):
-                    self.files[path] = (name, self._state(path))
-        self._read: dict[str, list[Memory]] = {}
+            paths = [path for path in self.listed[name] if isinstance(path, str)]
+            self.files.update(zip(paths, zip(repeat(name), self._states(paths), strict=False), strict=True))
+        self._read: dict[str, list[Memory | Problem]] = {}
         self._length = 0  # of these memories, in characters
         if anew:
             with suppress(OSError):
                 facts.remove(bank.index_file)
         self._facts = self._learned()
 
-    def _state(self, path: str) -> os.stat_result:
-        info = self._walked.get(path) if self._walked else None
-        if info is not None and stat.S_ISREG(info.st_mode):
-            return info
-        try:
-            return os.stat(path)
-        except OSError:
-            return _UNKNOWN
+    def _states(self, paths: Sequence[str]) -> Iterator[os.stat_result]:
+        walked = self._walked or {}
+        for path in paths:
+            info = walked.get(path)
+            if info is None or not stat.S_ISREG(info.st_mode):
+                try:
+                    info = os.stat(path)
+                except OSError:
+                    info = _UNKNOWN
+            yield info
 
     def close(self) -> None:
         self._facts.close()
@@ -162,7 +164,7 @@ class Known:
         own = self.bank.lane(lane)
         entries: list[tuple[Any, ...]] = []
         found: list[tuple[str, str, Any]] = []
-        for item in own.parse(path):
+        for item in self._items(lane, path):
             if isinstance(item, Problem):
                 found.append(("problem", "", json.dumps([os.fspath(item.path), item.why, item.line])))
                 continue
@@ -181,7 +183,7 @@ class Known:
 
         found: list[tuple[str, str, Any]] = []
         guard = self.bank.guard
-        for memory in self.bank.lane(lane).parse(path):
+        for memory in self._items(lane, path):
             if isinstance(memory, Problem):
                 continue
             if why := memory.suspicious:
@@ -211,9 +213,13 @@ class Known:
             self._facts = self._learned(keep=False)
             return self._facts.rows(query, *values)
 
-    def remembered(self, name: str, about: Sequence[Any], work_out: Callable[[], Any]) -> Any:
-        """An answer, as JSON has it, that holds while no file changes, and nothing else that it is `about`."""
-        return json.loads(self._facts.remembered(name, _digest(about), lambda: json.dumps(work_out())))
+    def remembered(self, name: str, about: Sequence[Any], work_out: Callable[[], Any], *, of_files: bool = True) -> Any:
+        """An answer, as JSON has it, that holds while no file changes, and nothing else that it is `about`.
+
+        One that is not `of_files` holds while that alone does not change.
+        """
+        said = self._facts.remembered(name, _digest(about), lambda: json.dumps(work_out()), of_files=of_files)
+        return json.loads(said)
 
     def kept(self, name: str) -> bytes | None:
         """What somebody keeps under a name beside the facts; he knows himself what of it still holds."""
@@ -254,20 +260,25 @@ class Known:
 
     def memory(self, path: str, id: str) -> Memory | None:
         """A memory, as its file has it."""
-        return next((memory for memory in self._parsed(path) if memory.id == id), None)
+        return next((item for item in self._parsed(path) if isinstance(item, Memory) and item.id == id), None)
 
-    def _parsed(self, path: str) -> list[Memory]:
-        """The memories of a file; those of a few files are remembered."""
+    def _parsed(self, path: str) -> Sequence[Memory | Problem]:
+        """What a file holds; of a few files it is remembered."""
         if path not in self.files:
-            return []  # another process has looked since, and found a new file
+            return ()  # another process has looked since, and found a new file
         if path not in self._read:
             lane = self.bank.lane(self.files[path][0])
             if len(self._read) > _FEW or self._length > _SHORT:
                 self._read.clear()
                 self._length = 0
-            self._read[path] = [item for item in lane.parse(path) if isinstance(item, Memory)]
-            self._length += sum(len(memory.text) for memory in self._read[path])
+            self._read[path] = items = list(lane.parse(path))
+            self._length += sum(len(item.text) for item in items if isinstance(item, Memory))
         return self._read[path]
+
+    def _items(self, lane: str, path: str) -> Iterable[Memory | Problem]:
+        """The same, but of a file with many memories one after the other: nobody has all of a long vault at once."""
+        own = self.bank.lane(lane)
+        return own.parse(path) if own.answers.shares_files else self._parsed(path)
 
     def entries(self, columns: str = "", where: str = "", *values: Any) -> list[Any]:
         """(path, id, columns …) of the memories that fit, in the order of the lanes' files."""
@@ -276,9 +287,16 @@ class Known:
         rows = self.rows(query, *values)
         return sorted(rows, key=lambda row: self._order.get(row[0], -1)) if where else rows
 
-    def ids(self) -> list[str]:
-        """The id of every memory."""
-        return [id for (id,) in self.rows("SELECT id FROM entries")]
+    def ids_among(self, names: Collection[str]) -> set[str]:
+        """Those of some names that are the id of a memory."""
+        return {id for (id,) in self._asked("SELECT id FROM entries WHERE id IN ({})", names)}
+
+    def _asked(self, query: str, values: Collection[str]) -> Iterator[Any]:
+        """The rows of a question about very many values."""
+        every = list(values)
+        for start in range(0, len(every), _AT_ONCE):
+            some = every[start : start + _AT_ONCE]
+            yield from self.rows(query.format(marks(some)), *some)
 
     @cached_property
     def targets(self) -> Targets:
@@ -287,18 +305,19 @@ class Known:
 
     def targets_without(self, hidden: Collection[str]) -> Targets:
         """The same without those of these ids."""
-        nodes = {node for fact in self.of("links", "about") for node, _, _ in json.loads(fact.value)}
-        names = list({name for node in nodes for name in last_names(node)})
-        ids: list[str] = []
-        for start in range(0, len(names), _AT_ONCE):
-            some = names[start : start + _AT_ONCE]
-            ids += (id for (id,) in self.rows(f"SELECT id FROM entries WHERE name IN ({marks(some)})", *some))  # noqa: S608
+        nodes = {node for fact in self.of("about") for node, _, _ in json.loads(fact.value)}
+        nodes.update(node for _, _, linked in self.linking for node in linked)
+        names = {name for node in nodes for name in last_names(node)}
+        ids = (id for (id,) in self._asked("SELECT id FROM entries WHERE name IN ({})", names))
         return Targets(id for id in ids if id not in hidden)
 
-    def linking(self) -> Iterator[tuple[str, str, list[str]]]:
+    @cached_property
+    def linking(self) -> list[tuple[str, str, list[str]]]:
         """(id, file, nodes) of the memories that link to something, each node once."""
-        for path, id, links in self.of("links"):
-            yield id, path, list(dict.fromkeys(node for node, _, _ in json.loads(links)))
+        return [
+            (id, path, list(dict.fromkeys(node for node, _, _ in json.loads(links))))
+            for path, id, links in self.of("links")
+        ]
 
     def alone(self, path: str) -> str | None:
         """The id of the memory in a file that holds one alone."""
@@ -320,12 +339,11 @@ class Known:
         for path, id in why_held:
             by_path[path].append(Fact(path, id, ""))
         for name in lanes:
-            for item in self.listed[name]:
+            for item in [item for item in self.listed[name] if item in by_path or isinstance(item, Problem)]:
                 if isinstance(item, Problem):
                     yield item
                     continue
-                path = item
-                for _, id, value in by_path.get(path, ()):
+                for path, id, value in by_path[item]:
                     if not id:
                         place, why, line = json.loads(value)
                         yield Problem(Path(place), why, line)

@@ -32,20 +32,25 @@ def to_no_memory(bank: Bank, linking: Linking, targets: Targets, command: Callab
                 yield id, f"links to {node}, which is {'deleted' if back else 'no memory'}", fix
 
 
-def to_no_file(bank: Bank, linking: Linking, known: Callable[[], Set[str]]) -> Iterator[Sign]:
-    """Links to files that are neither in the project nor in the bank; `known` gives the bank's file names and ids."""
+def to_no_file(bank: Bank, linking: Linking, known: Callable[[Collection[str]], Set[str]]) -> Iterator[Sign]:
+    """Links to files that are neither in the project nor in the bank; `known` says which names the bank knows."""
     project = bank.config.code
     if not project:
         return  # the memories of a bank for all projects speak of files of any project
+    missing = []
     for id, file, nodes in linking:
         for node in nodes:
             kind, _, target = node.partition(":")
+            if kind != "ghost":
+                continue
             name = _PLACE_IN_FILE.sub("", target).strip()
-            if kind != "ghost" or "://" in name or not _FILE_NAME.fullmatch(name):
+            if "://" in name or not _FILE_NAME.fullmatch(name):
                 continue
             base = os.path.basename(name)
             folders = (project, bank.root, os.path.dirname(file))
-            if any(os.path.lexists(os.path.join(at, name)) for at in folders):
-                continue
-            if known().isdisjoint((name, base, f"{base}.md")):
-                yield id, f"links to {name}, a file that is not there", f"Correct the link in {file}"
+            if not any(os.path.lexists(os.path.join(at, name)) for at in folders):
+                missing.append((id, file, name, {name, base, f"{base}.md"}))
+    there = known({name for *_, names in missing for name in names}) if missing else set[str]()
+    for id, file, name, names in missing:
+        if there.isdisjoint(names):
+            yield id, f"links to {name}, a file that is not there", f"Correct the link in {file}"

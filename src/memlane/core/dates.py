@@ -51,4 +51,6 @@ def span(text: str) -> timedelta | None:
 
 
 def _in_utc(when: datetime) -> datetime:
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
+    if when.tzinfo is UTC:
+        return when
+    return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)

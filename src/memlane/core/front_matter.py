@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from memlane.core import collecting
 from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 from memlane.core.values import NamedTuple
@@ -79,8 +80,9 @@ def _loaded(source: str) -> tuple[dict[str, Any], Any]:
             _refuse_depth(source)
         loader = _loader()(source)
         try:
-            root = loader.get_single_node()
-            values = loader.construct_document(root) if root else None
+            with collecting.paused():
+                root = loader.get_single_node()
+                values = loader.construct_document(root) if root else None
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -263,18 +265,25 @@ def _loader() -> Any:
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    default_tags = {yaml.ScalarNode: f"{_TAG}str", yaml.SequenceNode: f"{_TAG}seq", yaml.MappingNode: f"{_TAG}map"}
+    text, scalar = f"{_TAG}str", yaml.ScalarNode
+    kinds = {scalar: text, yaml.SequenceNode: f"{_TAG}seq", yaml.MappingNode: f"{_TAG}map"}
+    numbers: dict[str, Callable[[str], Any]] = {f"{_TAG}int": int, f"{_TAG}float": _number}
+    matches: dict[str, list[tuple[str, Callable[[str], object]]]] = {}
+    for name, (pattern, beginnings) in _TYPES.items():
+        for character in beginnings:
+            matches.setdefault(character, []).append((_TAG + name, re.compile(rf"(?:{pattern})\Z").match))
 
     class Loader(base):  # type: ignore[misc]
-        yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
         yaml_constructors: dict[str | None, Any] = {}  # noqa: RUF012
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            text, scalar = f"{_TAG}str", yaml.ScalarNode
-
             def value_of(node: Any) -> Any:
-                plain = node.tag == text and type(node) is scalar  # most are
-                return node.value if plain else self.construct_object(node, deep=deep)
+                if type(node) is scalar:  # as most are
+                    if node.tag == text:
+                        return node.value
+                    if node.tag in numbers:
+                        return numbers[node.tag](node.value)
+                return self.construct_object(node, deep=deep)
 
             if all(key.tag == text and type(key) is scalar for key, _ in node.value):
                 mapping = {key.value: value_of(value) for key, value in node.value}
@@ -289,11 +298,11 @@ def _loader() -> Any:
 
         def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
             """As PyYAML does, without the ways that we give it nothing for."""
-            if kind is yaml.ScalarNode and implicit[0]:
-                for tag, regexp in self.yaml_implicit_resolvers.get(value[:1], ()):
-                    if regexp.match(value):
+            if kind is scalar and implicit[0] and value[:1] in matches:
+                for tag, match in matches[value[:1]]:
+                    if match(value):
                         return tag
-            return default_tags[kind]
+            return kinds[kind]
 
         def descend_resolver(self, current_node: Any, current_index: Any) -> None:
             """Do nothing: there are no types by path."""
@@ -301,21 +310,18 @@ def _loader() -> Any:
         def ascend_resolver(self) -> None:
             """Do nothing."""
 
-    def number(loader: Any, node: Any) -> Any:
-        value = float(node.value)
-        return value if math.isfinite(value) else node.value
-
-    for name, (pattern, beginnings) in _TYPES.items():
-        anchored = re.compile(rf"(?:{pattern})\Z")
-        for character in beginnings:
-            Loader.yaml_implicit_resolvers.setdefault(character, []).append((_TAG + name, anchored))
     safe = yaml.constructor.SafeConstructor
     for name in ("null", "bool", "str", "seq", "map"):
         Loader.yaml_constructors[_TAG + name] = getattr(safe, f"construct_yaml_{name}")
-    Loader.yaml_constructors[f"{_TAG}int"] = lambda _, node: int(node.value)
-    Loader.yaml_constructors[f"{_TAG}float"] = number
+    for tag, number in numbers.items():
+        Loader.yaml_constructors[tag] = lambda _, node, number=number: number(node.value)
     Loader.yaml_constructors[None] = safe.construct_undefined
     return Loader
+
+
+def _number(value: str) -> float | str:
+    number = float(value)
+    return number if math.isfinite(number) else value
 
 
 def _refuse_depth(source: str) -> None:

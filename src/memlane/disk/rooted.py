@@ -245,9 +245,19 @@ def states_in(path: str) -> list[tuple[str, os.stat_result]]:
     found = []
     with folder(path) as at, os.scandir(at) as listing:
         for entry in listing:
-            with suppress(FileNotFoundError):  # it vanished
+            try:
                 found.append((entry.name, entry.stat(follow_symlinks=False)))
+            except FileNotFoundError:
+                continue  # it vanished
     return sorted(found)
+
+
+def kinds_in(path: str) -> list[tuple[str, bool]]:
+    """The names in a folder, in no order, and whether each is a folder, links not followed. Raises OSError,
+    StorageError.
+    """
+    with folder(path) as at, os.scandir(at) as listing:
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 Whether a text has any depends on nothing but the text and the rules. The rules are hundreds of patterns and words: to
 load those that a few short memories need takes longer than to read these memories. So what passed is noted, as a keyed
 hash, in the user's state folder beside the token of the index: a hook that shows what was shown before loads none of
-them. No bank brings such a file along, and deleting it loses nothing but time.
+them. Who asks about very many at once has a file of its own for them, which no hook reads. No bank brings such a file
+along, and deleting it loses nothing but time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
     from memlane.core.model import Memory
 
-MOST = 64 * 1024  # bytes of the file; then it begins anew
+MANY = 100  # texts of one question that are noted apart
+MOST, MOST_OF_MANY = 64 * 1024, 16 * 1024 * 1024  # bytes of a file; then it begins anew
+_MARK = 33  # bytes of a line of such a file
 _SOURCES = ("core", "gate", "gate/secrets")  # where the rules are written
 _kept: dict[Path, tuple[bytes, set[bytes]]] = {}  # by place: the key and what is noted
 
@@ -36,17 +39,20 @@ def passing(bank: Bank, check: str, texts: Sequence[str], look: Callable[[str], 
     """
     from memlane.index.seal import HARMLESS, beside
 
-    place, edition = beside(bank.index_file, HARMLESS), _edition()
+    name, most = (HARMLESS, MOST) if len(texts) < MANY else (f"many.{HARMLESS}", MOST_OF_MANY)
+    place, edition = beside(bank.index_file, name), _edition()
     if place is None or not edition:
         return list(map(look, texts))
-    key, known = _read(place)
-    kind = f"{edition}\0{check}\0"
-    marks = [blake2b((kind + text).encode("utf-8", "surrogatepass"), key=key, digest_size=16) for text in texts]
+    key, known = _read(place, most)
+    own = blake2b(f"{edition}\0{check}".encode("utf-8", "surrogatepass"), key=key).digest()
+    marks = (blake2b(text.encode("utf-8", "surrogatepass"), key=own, digest_size=16) for text in texts)
     names = [mark.hexdigest().encode() for mark in marks]
     passed = [name in known or look(text) for name, text in zip(names, texts, strict=True)]
-    if new := {name for name, passes in zip(names, passed, strict=True) if passes} - known:
+    if not known.issuperset(names) and (
+        new := {name for name, passes in zip(names, passed, strict=True) if passes} - known
+    ):
         known |= new
-        _note(place, key, new)
+        _note(place, most, key, new)
     return passed
 
 
@@ -56,21 +62,22 @@ def suspicious(bank: Bank, memory: Memory) -> tuple[str, ...]:
     return () if passes else memory.suspicious
 
 
-def _note(place: Path, key: bytes, marks: set[bytes]) -> None:
+def _note(place: Path, most: int, key: bytes, marks: set[bytes]) -> None:
     """Add marks to the file, whose first line is the key. It only saves time: where it cannot be, nothing happens."""
     with suppress(OSError):
         lines = marks if place.exists() else [key.hex().encode(), *marks]
-        if state.append(place.parent, place.name, b"\n".join(lines)) > MOST:
-            state.remove([os.fspath(place)])
-            del _kept[place]
+        if state.append(place.parent, place.name, b"\n".join(lines)) > most:
+            state.remove([os.fspath(place)])  # the next process begins anew; this one knows what it has seen
+            if len(_kept.get(place, (key, marks))[1]) * _MARK > 4 * most:
+                _kept.pop(place, None)
 
 
-def _read(place: Path) -> tuple[bytes, set[bytes]]:
+def _read(place: Path, most: int) -> tuple[bytes, set[bytes]]:
     """The key and the marks of a file; of one that is not there or damaged, a new key."""
     if place not in _kept:
         lines: list[bytes] = []
         with suppress(OSError):
-            lines = state.Opened(os.fspath(place)).read(0, 2 * MOST).split()
+            lines = state.Opened(os.fspath(place)).read(0, 2 * most).split()
         try:
             key = bytes.fromhex(lines[0].decode())[:64]
         except (LookupError, ValueError):
@@ -90,4 +97,4 @@ def _edition() -> str:
     stamps = (
         f"{name} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}" for name, info in files if name.endswith(".py")
     )
-    return " ".join((f"{sys.hexversion}", *stamps))
+    return blake2b(" ".join((f"{sys.hexversion}", *stamps)).encode(), digest_size=16).hexdigest()

@@ -70,21 +70,23 @@ class Layout:
         end = np.append(start[1:], used)
         row = np.cumsum(first) - 1
         none = len(start)
-        before, after = (
-            np.append(np.where(chunk >= 0, row[chunk], none), none)
-            for chunk in (columns.before[start], columns.after[end - 1])  # neighbours of the first and the last chunk
-        )
-        alone = (before[:-1] == none) & (after[:-1] == none) & (end - start == 1)
-        nearby = []
-        back, ahead = before[:-1], after[:-1]
-        for share in NEIGHBOURS:
-            nearby += [(share, back), (share, ahead)]
-            back, ahead = before[back], after[ahead]
-        if not any((rows < none).any() for _, rows in nearby):
-            nearby = []
+        size = end - start
+        several = np.flatnonzero(size > 1)
+        first_of, last_of = (
+            columns.before.take(start),
+            columns.after.take(end - 1),
+        )  # neighbours of the first and the last chunk
+        nearby: list[tuple[float, Array]] = []
+        alone = size == 1
+        if (first_of >= 0).any() or (last_of >= 0).any():  # else there is no conversation and no topic
+            before, after = (np.append(np.where(chunk >= 0, row[chunk], none), none) for chunk in (first_of, last_of))
+            alone &= (before[:-1] == none) & (after[:-1] == none)
+            back, ahead = before[:-1], after[:-1]
+            for share in NEIGHBOURS:
+                nearby += [(share, back), (share, ahead)]
+                back, ahead = before[back], after[ahead]
         whole = np.add.reduceat(length, start)
-        several = np.flatnonzero(end - start > 1)
-        sizes = (end - start)[several]
+        sizes = size[several]
         return cls(
             columns,
             (used, columns.buried),
@@ -93,7 +95,7 @@ class Layout:
             row,
             none == used,
             several,
-            np.flatnonzero(np.repeat(end - start > 1, end - start)),
+            np.flatnonzero((size > 1).take(row)),
             np.cumsum(sizes) - sizes,
             memory[start],
             columns.created[start],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memlane.core.model import Hit, Memory
 from memlane.core.values import replace
+from memlane.gate import Guard
 from memlane.gate.outgoing import cleaned, holds_any, strings
 from memlane.recall.harmless import passing
 from memlane.recall.superseded import marked
@@ -41,18 +42,41 @@ def _first_line(text: str) -> str:
 def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
     """Memories, hits, links or clusters, each without the secrets of its memories, and without pieces of them."""
     guard = bank.guard
-    check = f"secrets {(guard.secrets, guard.email, guard.phone, guard.allow)}"
+    check = _check(guard)
     keys = [_said(check, item) for item in items]
     new = [item for item, key in zip(items, keys, strict=True) if key not in _passed]
     if not new:  # who searches again sees much of the same
         return list(items)
     texts = ["\n".join(strings(item)) for item in new]
-    passed = passing(bank, check, texts, lambda text: guard.secrets == "off" or not holds_any(text, guard))
+    passed = _passing(bank, guard, texts)
     held = {id(item) for item, passes in zip(new, passed, strict=True) if not passes}
     if len(_passed) > KEPT:
         _passed.clear()
     _passed.update((key, None) for item, key in zip(items, keys, strict=True) if key and id(item) not in held)
     return [cleaned(item, guard) if id(item) in held else item for item in items]
+
+
+def clean_lines(bank: Bank, guard: Guard, lines: Sequence[str], beside: Sequence[str] = ()) -> list[str]:
+    """Lines to be printed, each without secrets, and without pieces of those in the text that stands beside it."""
+    texts = [f"{line}\n{more}" if more else line for line, more in zip(lines, beside, strict=True)] if beside else lines
+    passed = _passing(bank, guard, texts)
+    if all(passed):
+        return list(lines)
+    more = beside or [""] * len(lines)
+    return [
+        line if passes else cleaned(line, guard, [text] if text else ())
+        for line, text, passes in zip(lines, more, passed, strict=True)
+    ]
+
+
+def _check(guard: Guard) -> str:
+    """The check for secrets, and all that it depends on besides a text."""
+    return f"secrets {(guard.secrets, guard.email, guard.phone, guard.allow)}"
+
+
+def _passing(bank: Bank, guard: Guard, texts: Sequence[str]) -> list[bool]:
+    """Whether each text has no secret in it."""
+    return passing(bank, _check(guard), texts, lambda text: guard.secrets == "off" or not holds_any(text, guard))
 
 
 def _said(check: str, item: object) -> Hashable:

@@ -12,8 +12,9 @@ import os
 import sqlite3
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -44,6 +45,7 @@ _TOGETHER = 500  # files that the index is asked for at once
 _DAMAGE = (sqlite3.Error, ValueError, TypeError, struct.error)
 Unread = dict[str, Collection[str] | None]  # by path: of a file that was appended to, the ids of what has changed
 Opened = tuple[sqlite3.Connection | None, Unread]
+Compared = Callable[[str], tuple[float, bool] | None]  # of a text, how like it is and whether it is the same
 
 
 class Like(NamedTuple):
@@ -56,16 +58,15 @@ def look(bank: Bank, text: str, *, archived: bool = False) -> list[Like]:
     """What the bank says that is like a text, what is the same first. Bounded; writes nothing."""
     seen = _seen.setdefault(bank, _Seen())
     words, said = tokens(text), bare(text)
+    compared = cache(lambda other: _compared(other, text, words, said))  # most are on the disk as they are indexed
     found: dict[str, Like] = {}
-    for memory in seen.candidates(bank, text, words):
-        if memory.id not in found and (like := _compared(memory, text, words, said)):
+    for memory in seen.candidates(bank, text, words, compared):
+        if memory.id not in found and compared(memory.text):
             now = there(bank, memory.id)  # as it is on the disk
             if now is None or (now.status == "archived" and not archived):
                 continue
-            if now.text == memory.text:
-                found[now.id] = like._replace(memory=now)
-            elif again := _compared(now, text, words, said):
-                found[now.id] = again
+            if like := compared(now.text):
+                found[now.id] = Like(now, *like)
     return sorted(found.values(), key=lambda like: (not like.same, like.memory.lane == "records", -like.score))
 
 
@@ -95,17 +96,18 @@ def bare(text: str) -> str:
     return plain(text).casefold().rstrip(" .!")
 
 
-def _compared(memory: Memory, text: str, words: frozenset[str], said: str) -> Like | None:
-    if bare(memory.text) == said:
-        return Like(memory, 1.0, True)
-    theirs = tokens(memory.text)
+def _compared(other: str, text: str, words: frozenset[str], said: str) -> tuple[float, bool] | None:
+    """How like another text is to this one, and whether it is the same; None where it is not like it."""
+    if bare(other) == said:
+        return 1.0, True
+    theirs = tokens(other)
     score = len(words & theirs) / max(len(words | theirs), 1)
     if overlap(words, theirs) >= SHARED and score >= OF_ALL:
-        return Like(memory, score, False)
-    short, long = sorted((len(text), len(memory.text)))
+        return score, False
+    short, long = sorted((len(text), len(other)))
     worth = score >= _WORTH and long <= _LONG and 2 * short >= ALIKE * (short + long)
-    if worth and (score := ratio(text, memory.text)) >= ALIKE:
-        return Like(memory, score, False)
+    if worth and (score := ratio(text, other)) >= ALIKE:
+        return score, False
     return None
 
 
@@ -134,12 +136,12 @@ class _Seen:
         self._holders: defaultdict[str, set[str]] = defaultdict(set)  # paths of the files that have a word
         self.steady: Opened | None = None
 
-    def candidates(self, bank: Bank, text: str, words: frozenset[str]) -> Iterator[Memory]:
+    def candidates(self, bank: Bank, text: str, words: frozenset[str], is_like: Compared) -> Iterator[Memory]:
         if self.steady is not None:
-            yield from self._found(*self.steady, text, words)
+            yield from self._found(*self.steady, text, words, is_like)
             return
         with self.opened(bank) as (db, unread):
-            yield from self._found(db, unread, text, words)
+            yield from self._found(db, unread, text, words, is_like)
 
     def tagged(self, bank: Bank, tags: frozenset[str]) -> Iterator[Memory]:
         with nullcontext(self.steady) if self.steady is not None else self.opened(bank) as (db, unread):
@@ -170,12 +172,12 @@ class _Seen:
                 db.close()
 
     def _found(
-        self, db: sqlite3.Connection | None, unread: Unread, text: str, words: frozenset[str]
+        self, db: sqlite3.Connection | None, unread: Unread, text: str, words: frozenset[str], is_like: Compared
     ) -> Iterator[Memory]:
         yield from self._of_files(words, unread)
         if db is not None:
             with suppress(*_DAMAGE):
-                yield from (memory for memory in _of_index(db, text) if _is_current(memory, unread))
+                yield from (memory for memory in _of_index(db, text, is_like) if _is_current(memory, unread))
 
     def _known(self, db: sqlite3.Connection | None) -> Known:
         """The files that the index knows: all of them at first, then with those that are found to be in it, for as long
@@ -259,15 +261,16 @@ def _indexed_files(db: sqlite3.Connection, paths: Sequence[str]) -> dict[str, tu
     return found
 
 
-_SHAPES = "SELECT DISTINCT s.data, m.digest FROM chunks c JOIN memories m ON m.n = c.memory JOIN shapes s ON s.n = m.n"
+_TEXTS = "SELECT n, data ->> 'text' FROM shapes WHERE n IN (SELECT memory FROM chunks WHERE n IN"
+_SHAPES = "SELECT s.data, m.digest FROM memories m JOIN shapes s ON s.n = m.n WHERE m.n IN"
 _TAGGED = (
     "SELECT s.data, m.digest FROM memories m JOIN shapes s ON s.n = m.n "
     "WHERE m.n IN (SELECT memory FROM tags WHERE tag IN"
 )
 
 
-def _of_index(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
-    """The memories that share most of a text's rarest words."""
+def _of_index(db: sqlite3.Connection, text: str, is_like: Compared) -> Iterator[Memory]:
+    """The memories that are like a text, of those that share most of its rarest words."""
     from memlane.index.database import BLOCK
     from memlane.index.words import query_terms
 
@@ -282,6 +285,7 @@ def _of_index(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
         for block, data in db.execute("SELECT block, data FROM postings WHERE term = ?", (term,)):
             chunks.update(block * BLOCK + at for at, _ in struct.iter_unpack("<HB", data))
     numbers = [number for number, _ in chunks.most_common(CANDIDATES)]
-    rows = f"{_SHAPES} WHERE c.n IN ({marks(numbers)})"
-    for data, digest in db.execute(rows, numbers):
+    texts = db.execute(f"{_TEXTS} ({marks(numbers)}))", numbers)
+    alike = [n for n, other in texts if is_like(str(other))]  # few: the others are not even loaded
+    for data, digest in db.execute(f"{_SHAPES} ({marks(alike)})", alike) if alike else ():
         yield loaded(data, digest)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from memlane.core import collecting
 from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 
@@ -49,6 +50,8 @@ def find(suffix: str, source: str, name: str) -> str | None:
 def normal(source: str) -> str:
     """The source without a byte order mark, carriage returns and blanks at line ends."""
     source = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if " \n" not in source and "\t\n" not in source:  # as in most files
+        return source.rstrip(" \t")
     return "\n".join(line.rstrip(" \t") for line in source.split("\n"))
 
 
@@ -57,44 +60,43 @@ def normal(source: str) -> str:
 
 def _python(source: str, word: str) -> list[Named]:
     """The symbols that have this word as the last part of their names."""
-    import ast
-    import gc
-    import warnings
-
-    collected = gc.isenabled()
-    gc.disable()  # a tree has no garbage while it grows, and looking for some takes as long as parsing
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as about invalid escapes in the source
-            tree = ast.parse(source)
+        with collecting.paused():
+            return _in_tree(source, word)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Unparsable from None
-    finally:
-        if collected:
-            gc.enable()
-    lines = [0, *(match.end() for match in re.finditer("\n", source))]
 
-    def span(first: ast.stmt | ast.expr, last: ast.stmt) -> tuple[int, int]:
-        end = last.end_lineno or last.lineno
-        return lines[first.lineno - 1], (lines[end] - 1 if end < len(lines) else len(source))
 
-    found: list[Named] = []
+def _in_tree(source: str, word: str) -> list[Named]:
+    import ast
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as about invalid escapes in the source
+        tree = ast.parse(source)
+    nodes: list[tuple[str, ast.stmt | ast.expr, ast.stmt]] = []  # full name, and where it begins and ends
     pending: list[tuple[str, bool, ast.AST]] = [("", False, tree)]
     while pending:
         prefix, local, parent = pending.pop()
         for node in ast.iter_child_nodes(parent):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                if node.name == word:
-                    found.append((prefix + node.name, *span((*node.decorator_list, node)[0], node)))
-                pending.append((f"{prefix}{node.name}.", local or not isinstance(node, ast.ClassDef), node))
-            elif isinstance(node, ast.Assign | ast.AnnAssign):
+            if isinstance(node, ast.Assign | ast.AnnAssign):
                 for target in () if local else node.targets if isinstance(node, ast.Assign) else (node.target,):
-                    parts = (target,) if isinstance(target, ast.Name) else ast.walk(target)
-                    named = (part for part in parts if isinstance(part, ast.Name) and part.id == word)
-                    found += [(prefix + part.id, *span(node, node)) for part in named]
+                    if not isinstance(target, ast.Name):
+                        named = [part for part in ast.walk(target) if isinstance(part, ast.Name) and part.id == word]
+                        nodes += [(prefix + word, node, node)] * len(named)
+                    elif target.id == word:
+                        nodes.append((prefix + word, node, node))
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                if node.name == word:
+                    nodes.append((prefix + word, (*node.decorator_list, node)[0], node))
+                pending.append((f"{prefix}{node.name}.", local or not isinstance(node, ast.ClassDef), node))
             elif not isinstance(node, ast.expr) and (hasattr(node, "body") or hasattr(node, "cases")):
                 pending.append((prefix, local, node))
-    return found
+    if not nodes:
+        return []
+    lines = [0, *(match.end() for match in re.finditer("\n", source))]
+    ends = [*(start - 1 for start in lines[1:]), len(source)]
+    return [(name, lines[first.lineno - 1], ends[(last.end_lineno or last.lineno) - 1]) for name, first, last in nodes]
 
 
 # -- the other languages: blank out strings and comments, match the brackets, cut into statements, name them

@@ -119,7 +119,9 @@ def _planned(reading: Reading, only: Collection[str], items: Sequence[str]) -> P
         by_id: dict[str, Item] = {}
         for item in KINDS[kind](reading):
             if item.id.partition(":")[0] in reading.lanes and item.id not in settled:
-                by_id.setdefault(item.id, item if item.kind else reading.completed(item, kind))
+                by_id.setdefault(item.id, item)
+        raw = [item for item in by_id.values() if not item.kind]
+        by_id |= {item.id: item for item in reading.completed(raw, kind)}
         steps += by_id.values()
         going = (item for item in by_id.values() if item.safe or kind == "prune")
         settled |= {id for item in going for id in (item.id, *item.along)}

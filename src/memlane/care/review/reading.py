@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from memlane.care.inventory import command_line
 from memlane.care.known import Known, stamp_of
 from memlane.core.dates import utc_now
 from memlane.core.model import Memory, Step
-from memlane.core.values import asdict, astuple, dataclass, replace
-from memlane.gate import redacted, shown
+from memlane.core.values import asdict, dataclass, fields, replace
+from memlane.gate import SHOWN, redacted
 from memlane.gate.likeness import tokens
+from memlane.recall.harmless import passing
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -100,7 +102,7 @@ class Reading:
 
     def linking(self) -> Iterator[tuple[str, str, list[str]]]:
         """As `Known.linking`, of what counts, by id."""
-        return ((id, path, nodes) for id, path, nodes in sorted(self.known.linking()) if id in self.links)
+        return ((id, path, nodes) for id, path, nodes in sorted(self.known.linking) if id in self.links)
 
     @cached_property
     def linked(self) -> set[str]:
@@ -117,7 +119,7 @@ class Reading:
         aside = [stamp_of(path) for path in (self.bank.tombstones.path, self.bank.replaced.path)]
 
         def rows() -> list[tuple[Any, ...]]:
-            return [astuple(self.completed(item, kind)) for item in work_out(self)]
+            return [_values(item) for item in self.completed(work_out(self), kind)]
 
         for id, action, reason, title, of, others, command, options, along in self.known.remembered(
             kind, (self.folder, *aside, sorted(self.expired)), rows
@@ -134,13 +136,26 @@ class Reading:
         commands = tuple(self.command(*words) for words in options) if action == LOOK else ()
         return Item(memory.id, action, reason, memory.title, others=others, options=commands)
 
-    def completed(self, item: Item, kind: str) -> Item:
-        """The item with its kind and its command line, and no secret in it."""
+    def completed(self, items: Iterable[Item], kind: str) -> list[Item]:
+        """The items with their kind and their command line, and no secret in them."""
+        items = list(items)
+        texts = ["\0".join((item.id, item.reason, item.title)) for item in items]
+        clean = passing(self.bank, "secrets in a plan", texts, lambda text: all(map(_is_clean, text.split("\0"))))
+        return [self._completed(item, kind, passes) for item, passes in zip(items, clean, strict=True)]
+
+    def _completed(self, item: Item, kind: str, clean: bool) -> Item:
+        reason, title = (item.reason, item.title) if clean else (redacted(item.reason), redacted(item.title))
         command = ""
-        if shown(item.id) == item.id:
+        if len(item.id) <= SHOWN and (clean or _is_clean(item.id)):
             command = self.command("review", "--apply" if item.safe else "--show", "--only", kind, item.id)
-        reason, title = redacted(item.reason), redacted(item.title)
         return replace(item, kind=kind, reason=reason, title=title, command=command)
+
+
+def _is_clean(text: str) -> bool:
+    return redacted(text) == text
+
+
+_values = attrgetter(*(field.name for field in fields(Item)))
 
 
 def _by_id(row: Sequence[str]) -> str:

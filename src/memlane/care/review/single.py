@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
-from functools import cache
 
 from memlane.care import ages
-from memlane.care.inventory import places, walk
+from memlane.care.inventory import names_below, places
 from memlane.care.known import LONG
 from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
@@ -71,12 +70,11 @@ def links(reading: Reading) -> Iterator[Item]:
 
 
 def ghosts(reading: Reading) -> Iterator[str]:
-    @cache
-    def names() -> frozenset[str]:
-        below = (file.name for place in places(reading.bank) for file in walk(os.fspath(place)))
-        return frozenset((*below, *reading.known.ids()))
+    def known(names: Collection[str]) -> set[str]:
+        below = (name for place in places(reading.bank) for name in names_below(os.fspath(place)))
+        return {name for name in below if name in names} | reading.known.ids_among(names)
 
-    for id, why, _ in to_no_file(reading.bank, reading.linking(), names):
+    for id, why, _ in to_no_file(reading.bank, reading.linking(), known):
         if id.partition(":")[0] in reading.lanes:
             yield f"{id} {why}"
 

@@ -4,10 +4,14 @@ said in a session would take the place of.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import chain
 
+from memlane import __version__
 from memlane.care.distilled import INSTEAD_OF
 from memlane.care.review.reading import (
     ALIKE_SHORT,
@@ -97,24 +101,53 @@ def _proposed(reading: Reading) -> Iterator[Item]:
 def _same_title(reading: Reading, known: set[tuple[str, tuple[str, ...]]]) -> Iterator[Item]:
     """Notes and entries that a newer one of the same title, about the same thing, may have replaced.
 
-    `known` are the pairs that other items speak of already.
+    `known` are the pairs that other items speak of already. Memories of one title are read again when one of them has
+    changed, come or gone.
     """
-    titled: defaultdict[str, list[str]] = defaultdict(list)
-    for _, id, title in reading.known.entries("title", "status IS NOT 'archived' AND lane IN ('notes', 'topics')"):
+    titled: defaultdict[str, set[str]] = defaultdict(set)
+    shapes: defaultdict[str, bytes] = defaultdict(bytes)  # what each is like, by id
+    rows = reading.known.entries("title, shape", "status IS NOT 'archived' AND lane IN ('notes', 'topics')")
+    for path, id, title, shape in rows:
         title = " ".join(title.casefold().split())
-        if " " in title and any(map(str.isalpha, title)):
-            titled[title].append(id)
+        if " " in title and any(map(str.isalpha, title)) and reading.counts(path, id):
+            titled[title].add(id)
+            shapes[id] += shape
+    before = _unpacked(reading.known.kept("titles"))
+    found: dict[str, list[tuple[str, str, str]]] = {}
     for ids in sorted(sorted(ids) for ids in titled.values() if len(ids) > 1):
-        group = [memory for memory in map(reading.find, ids) if memory]
-        if len(group) < 2 or None in map(changed_at, group):
-            continue
-        newest = max(group, key=lambda memory: (str(changed_at(memory)), memory.id))
-        theirs = words_of(newest)
-        for memory in group:
-            own = words_of(memory)
-            small, shared = min(len(own), len(theirs)), len(own & theirs)
-            related = small >= FEW and shared >= RELATED * small
-            near = shared >= ALIKE_SHORT * len(own | theirs)  # reported as a duplicate
-            if related and not near and is_newer(newest, memory) and (memory.id, (newest.id,)) not in known:
-                reason = f"has the same title as {newest.id}, which is newer"
-                yield reading.item(memory, reason, ("rm", memory.id), others=(newest.id,))
+        about = "\0".join((__version__, *ids)).encode(errors="replace") + b"".join(map(shapes.__getitem__, ids))
+        key = blake2b(about, digest_size=16).hexdigest()
+        found[key] = before[key] if key in before else _replaced_by_title(reading, ids)
+    if found.keys() != before.keys():
+        reading.known.keep("titles", json.dumps(found).encode())
+    for id, title, newest in chain.from_iterable(found.values()):
+        if (id, (newest,)) not in known:
+            reason = f"has the same title as {newest}, which is newer"
+            yield Item(id, LOOK, reason, title, others=(newest,), options=(reading.command("rm", id),))
+
+
+def _unpacked(data: bytes | None) -> dict[str, list[tuple[str, str, str]]]:
+    """What was kept; nothing where it is not as it was written."""
+    try:
+        kept = json.loads(data or b"{}")
+        return {key: [(id, title, newest) for id, title, newest in rows] for key, rows in kept.items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _replaced_by_title(reading: Reading, ids: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(id, title, id of the newest) of those of one title that the newest of them may have replaced."""
+    group = [memory for memory in map(reading.find, ids) if memory]
+    if len(group) < 2 or None in map(changed_at, group):
+        return []
+    newest = max(group, key=lambda memory: (str(changed_at(memory)), memory.id))
+    theirs = words_of(newest)
+    found = []
+    for memory in group:
+        own = words_of(memory)
+        small, shared = min(len(own), len(theirs)), len(own & theirs)
+        related = small >= FEW and shared >= RELATED * small
+        near = shared >= ALIKE_SHORT * len(own | theirs)  # reported as a duplicate
+        if related and not near and is_newer(newest, memory):
+            found.append((memory.id, memory.title, newest.id))
+    return found

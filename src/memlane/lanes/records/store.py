@@ -250,8 +250,9 @@ class RecordLane:
 
     def _files(self) -> Iterator[str | Problem]:
         """All but what is archived."""
-        for path in walking.walk(self.root):
-            if isinstance(path, str) and os.path.dirname(path) != os.fspath(self.root):
+        root = os.fspath(self.root)
+        for path in walking.walk(root):
+            if isinstance(path, str) and path.rpartition("/")[0] != root:
                 why = "lies in a sub-folder and is not read; records lie side by side in one folder"
                 yield Problem(Path(path), why)
             else:
