@@ -98,10 +98,10 @@ lint: setup
 	$(BIN)/lint-imports --no-cache
 
 # What memlane is compared with has an environment of its own, if it is there at all (docs/benchmarks.md): nothing here
-# installs it. DATA=FOLDER names the data that the benchmarks tell of; without it the notes are made up.
+# installs it. DATA=FOLDER names the data that the benchmarks tell of; ONLY="Hooks" takes some of the sections.
 OTHERS ?= .others/bin/python
-bench: setup  ## print memlane beside what people would take instead (docs/benchmarks.md)
-	@$$(test -x $(OTHERS) && echo $(OTHERS) || echo $(BIN)/python) bench/others.py $(if $(DATA),--data $(DATA))
+bench: setup  ## print docs/benchmarks.md anew: memlane beside what people would take instead, and all else (half an hour)
+	@$(BIN)/python bench/report.py $$(test -x $(OTHERS) && echo --others $(OTHERS)) $(if $(DATA),--data $(DATA)) $(if $(ONLY),--only "$(ONLY)") $(if $(LONG),--long)
 
 torture: setup  ## five minutes of killed processes, full disks and merges on one bank (docs/reliability.md)
 	$(BIN)/python tests/torture.py --seconds 300
