@@ -138,25 +138,26 @@ def refuse_read_only(path: str, data: bytes | None = None) -> None:
         check(path, data)
 
 
-def create(path: str, data: bytes) -> None:
+def create(path: str, data: bytes, *, ahead: Callable[[], None] = lambda: None) -> None:
     """Make a new file. Raises AlreadyExists, and never replaces, even if somebody else makes it at the same moment.
 
     A hard link gives the finished file its name, in one step that fails when the name is taken. Where the system can
-    write a file without a name, a killed writer leaves nothing behind.
+    write a file without a name, a killed writer leaves nothing behind. `ahead` is called when the content is on the
+    disk, before it gets its name: for what has to be known of the file as soon as anybody sees it.
     """
     refuse_read_only(path, data)
     with storage(path), rooted.parent(path, make=True) as (at, name):
         if os.path.lexists(path):
             raise _taken(name)
-        if not _create_from_nameless(path, at, name, data):
-            _create_from_temp(path, at, name, data)
+        if not _create_from_nameless(path, at, name, data, ahead):
+            _create_from_temp(path, at, name, data, ahead)
         with in_place(path):
             os.fsync(at)
     if written.notes(path):
         written.note_file(path, data, None)
 
 
-def _create_from_nameless(path: str, at: int, name: str, data: bytes) -> bool:
+def _create_from_nameless(path: str, at: int, name: str, data: bytes, ahead: Callable[[], None]) -> bool:
     """False where the file system or the machine does not support it."""
     fd = nameless(at)
     if fd is None:
@@ -164,6 +165,7 @@ def _create_from_nameless(path: str, at: int, name: str, data: bytes) -> bool:
     try:
         write(fd, data)
         sync(fd)
+        ahead()
         with journal.writing(path, None, data):
             give_name(fd, at, name)
     except FileExistsError:
@@ -197,9 +199,10 @@ def give_name(fd: int, at: int, name: str) -> None:
     os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=at, dst_dir_fd=at)
 
 
-def _create_from_temp(path: str, at: int, name: str, data: bytes) -> None:
+def _create_from_temp(path: str, at: int, name: str, data: bytes, ahead: Callable[[], None]) -> None:
     temp = write_temp(at, data)
     try:
+        ahead()
         with journal.writing(path, None, data):
             try:
                 os.link(temp, name, src_dir_fd=at, dst_dir_fd=at)

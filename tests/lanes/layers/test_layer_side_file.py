@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -176,3 +178,21 @@ def test_loading_leaves_the_memories_alone(filled: MemoryStore) -> None:
     filled.search("x")
     list(scan(filled))
     assert memories(filled) == before
+
+
+def test_a_writer_that_is_killed_when_its_file_is_there_has_noted_its_date(store: MemoryStore) -> None:
+    """Whoever indexed the file at that moment would not see that its date comes later: the file stays as it is."""
+    code = (
+        "import os, sys; from memlane import MemoryStore; linked = []\n"
+        "def kill(event, args):\n"
+        "    if linked: os._exit(9)\n"
+        "    linked.extend(args[1:2] if event == 'os.link' else [])\n"
+        "store = MemoryStore(sys.argv[1])\n"
+        "sys.addaudithook(kill)\n"
+        "store.upsert('shared-project/my-api/project_profile', 'It is written in Go.'); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(store.root)]).returncode == 9
+    found = store.get(PROFILE, counted=False)
+    assert found is not None
+    assert found.updated_at is not None
+    assert found.created_at == found.updated_at

@@ -63,8 +63,11 @@ class Folder:
 
     # -- writing
 
-    def create(self, id: str, content: str) -> str:
-        """Write a new file below today's Last Updated line; return its text. Raises AlreadyExists, InvalidInput."""
+    def create(self, id: str, content: str, *, ahead: Callable[[], None]) -> str:
+        """Write a new file below today's Last Updated line; return its text. Raises AlreadyExists, InvalidInput.
+
+        `ahead` is called just before anybody can see it.
+        """
         path = self.path(id)
         text = aging.page(content, self.today())
         data = files.encoded(text)
@@ -76,7 +79,7 @@ class Folder:
                 hint="Use that name.",
             )
         try:
-            files.create(path, data)
+            files.create(path, data, ahead=ahead)
         except AlreadyExists:
             raise AlreadyExists(
                 f"The memory already exists: {gate.shown(id)}", hint="Update it, or append to it."
