@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from test_sync_lineage import settled, team
 
 from memlane import Bank, InvalidInput
 from memlane.care import sync
@@ -88,6 +89,16 @@ def test_a_record_of_the_vault_is_forgotten_in_all_versions(tmp_path: Path) -> N
     synced(ann, bob, ann)
     assert [len(list(bank.memories("vault"))) for bank in (ann, bob)] == [1, 1]
     assert b"safe of the office" not in b"".join(at_remote(tmp_path).values())
+
+
+def test_a_record_that_somebody_deleted_meanwhile_is_forgotten_all_the_same(tmp_path: Path) -> None:
+    """The log still has what a deleted record said: it must not pass as something that is no memory."""
+    ann, bob, eve = team(tmp_path, {"ann": ["home"], "bob": ["home", "work"], "eve": ["work"]})
+    id = ann.add(SAID, lane="vault").id
+    settled(ann, bob, eve)
+    ann.forget(id)
+    bob.delete(id)
+    assert [b"Nadia" in b"".join(files.values()) for files in settled(bob, ann, eve)] == [False] * 3
 
 
 def test_whoever_was_away_does_not_bring_it_back(tmp_path: Path) -> None:

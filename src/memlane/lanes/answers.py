@@ -338,6 +338,10 @@ class Answers:
         """The derived file with what is told, made anew; `page` is what it holds."""
         raise NotImplementedError
 
+    def deleted(self) -> Iterator[Memory]:
+        """What the lane's own files still say of memories that were deleted, in each of their versions."""
+        return iter(())
+
     def let_go(self, path: str, after: bytes) -> None:
         """Called, with other writers held off, before a file gets a content from outside (b"" for none): nothing that
         is derived from what goes may look like a person's words then.

@@ -191,13 +191,20 @@ class Sieve:
         return bool(self._bank.tombstones.forgotten(memory.text, memory.id, memory.title))
 
     def _without(self, place: Place, data: bytes, refused: Callable[[Memory], bool]) -> bytes | None:
+        """A content without these memories, nor what it still says of them when they were deleted."""
         name = own_name(self._bank, place.file)
         with suppress(MemlaneError):  # what cannot be read as a file of its lane is judged as a whole
-            memories = self._reader.memories(name, data)
-            natives = [memory.native_id for memory in memories.values() if refused(memory)]
+            memories = [*self._reader.memories(name, data).values(), *self._deleted(place, name, data)]
+            natives = dict.fromkeys(memory.native_id for memory in memories if refused(memory))
             if natives:
-                return forget_journal.taken_out(self._reader, natives, name, data)
+                return forget_journal.taken_out(self._reader, list(natives), name, data)
         return data
+
+    def _deleted(self, place: Place, name: str, data: bytes) -> list[Memory]:
+        if not place.is_log:
+            return []
+        with self._reader.holding(name, data) as held:
+            return list(held[0].answers.deleted()) if held else []
 
 
 def _all_of(memory: Memory) -> str:

@@ -173,6 +173,13 @@ class VaultAnswers(Answers):
         with self.lane.log.locked():  # compaction writes this file under the lock of the vault
             log.remove_lines(path, is_dropped)
 
+    def deleted(self) -> Iterator[Memory]:
+        with self.lane.log.reading() as state:
+            gone = {*state.latest} - {*state.active}
+        for record in _records(log.read_all(os.fspath(self.lane.path))) if gone else ():
+            if record.id in gone:
+                yield to_memory(record, os.fspath(self.lane.path))
+
     def titles_of(self, removed: Removed) -> list[str]:
         records = self.lane.history(removed.id.partition(":")[2])
         titles = [to_memory(record, os.fspath(self.lane.path)).title for record in records]
