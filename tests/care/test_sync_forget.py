@@ -101,6 +101,21 @@ def test_a_record_that_somebody_deleted_meanwhile_is_forgotten_all_the_same(tmp_
     assert [b"Nadia" in b"".join(files.values()) for files in settled(bob, ann, eve)] == [False] * 3
 
 
+def test_the_line_about_a_deletion_goes_also_where_nobody_ever_had_what_it_is_about(tmp_path: Path) -> None:
+    """Ann has it from Bob, over a remote that Cid does not use; it went to and fro between them for ever."""
+    ann, bob, cid = team(tmp_path, {"ann": ["a", "b"], "bob": ["b", "c"], "cid": ["c", "a"]})
+    id, note = cid.add(SAID, lane="vault").id, cid.add("Tea is at four.", title="Tea").id
+    for bank in (cid, bob):
+        sync.sync(bank, "c")
+    cid.delete(note)
+    cid.forget(id)
+    bob.delete(id)
+    line = (bob.root / "tombstones.jsonl").read_bytes().splitlines()[-1]
+    stones, *others = (files["tombstones.jsonl"] for files in settled(ann, bob, cid))
+    assert others == [stones, stones]
+    assert line not in stones
+
+
 def test_whoever_was_away_does_not_bring_it_back(tmp_path: Path) -> None:
     ann, bob, cid = _three(tmp_path)
     ann.forget("notes:rent")

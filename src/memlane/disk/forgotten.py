@@ -6,6 +6,7 @@
      "beside":["b1…"],"seals":{"7e…":"e0…"}}                     one forgotten memory, on one line
     {"kept":"1a…","of":["c4…"]}                                  the memory of this id is wanted all the same
     {"text":"5c…","n":"0d…"}                                     this very text is wanted, under any id
+    {"stone":"88…"}                                              this line went from `tombstones.jsonl`, and stays away
 
 What others forgot, with whom the bank is shared, lies beside it under their keys: see `memlane.disk.forgotten_shared`.
 One file for each bank, named after its real path; folder and file are readable by the user alone. A bank that was moved
@@ -92,6 +93,7 @@ class ForgottenTexts:
         self._key = b""
         self._records: list[Record] = []
         self._wanted: set[str] = set()  # texts
+        self._stones: set[str] = set()
         self._damage = 0  # the number of the first line that cannot be read
         self._answers: dict[bytes, list[Record]] = {}
         self._buckets: dict[str, int] = {}
@@ -164,6 +166,11 @@ class ForgottenTexts:
             for record in each._records
         )
 
+    def was_dropped(self, stone: bytes) -> bool:
+        """Whether a line of `tombstones.jsonl` was about something that was forgotten since."""
+        self._read()
+        return any(each._hashed_stone(stone) in each._stones for each in (self, *self._others) if each._stones)
+
     def _each(self) -> list[ForgottenTexts]:
         """What was forgotten here, and what by others, each under a key of its own."""
         self._read()
@@ -207,6 +214,13 @@ class ForgottenTexts:
                 lines.insert(0, {"kept": each._hashed_id(id), "of": [record.name for record in records]})
             self._say(each, lines)
         return max((record.day for records in found.values() for record in records), default=None)
+
+    def note_dropped(self, stones: Iterable[bytes]) -> None:
+        """Remember lines that leave `tombstones.jsonl`, so that nobody brings them back. Raises StorageError."""
+        new = [stone for stone in dict.fromkeys(stones) if not self.was_dropped(stone)]
+        if new and self.path is not None:
+            with self.writing():
+                self._append(*({"stone": self._hashed_stone(stone)} for stone in new))
 
     def readdress(self, old: str, new: str) -> None:
         """A memory has another id now; it stays where it may stay although something like it was forgotten."""
@@ -359,6 +373,9 @@ class ForgottenTexts:
     def _hashed_id(self, id: str) -> str:
         return hashed(self._key, f"id {id}", 12).hex()
 
+    def _hashed_stone(self, line: bytes) -> str:
+        return hashed(self._key, f"stone {line.decode(errors='replace')}", 16).hex()
+
     # -- the file
 
     @property
@@ -370,17 +387,17 @@ class ForgottenTexts:
         """Read the files if they have changed. Raises StorageError."""
         if self.path is None:
             return
-        seen = self._state(self.path)
+        seen = _state(self.path)
         if seen != self._seen:
-            data = self._data(self.path) if seen else b""
+            data = _data(self.path) if seen else b""
             self._clear()
             self.load(data.splitlines())
             self._seen = seen
-        seen = self._state(self.others_path)
+        seen = _state(self.others_path)
         if seen != self._seen_others:
             self._others = [
-                each for key, lines in sections(self._data(self.others_path) if seen else b"").items()
-                if (each := _of(key, lines))._records
+                each for key, lines in sections(_data(self.others_path) if seen else b"").items()
+                if (each := _of(key, lines))._records or each._stones
             ]  # fmt: skip
             self._seen_others = seen
 
@@ -395,30 +412,6 @@ class ForgottenTexts:
             self._records.clear()
         self._index = Index(self._records)
 
-    def _state(self, path: str) -> tuple[int, ...]:
-        try:
-            info = os.stat(path, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
-            return ()
-        except OSError as error:
-            raise self._unreadable(error) from error
-        return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
-
-    def _data(self, path: str) -> bytes:
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with open(fd, "rb") as file:
-                return file.read()
-        except OSError as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: OSError) -> StorageError:
-        name = os.path.basename(self.path or "")
-        return StorageError(
-            f"What was forgotten here is not known: {name} cannot be read ({error.strerror}).",
-            hint="Make it readable: it keeps forgotten texts from coming back.",
-        )
-
     def _take(self, line: dict[str, Any]) -> None:
         if "key" in line:
             self._key = self._key or bytes.fromhex(line["key"])
@@ -428,6 +421,8 @@ class ForgottenTexts:
                     record.spared.add(line["kept"])
         elif "text" in line:
             self._wanted.add(line["text"])
+        elif "stone" in line:
+            self._stones.add(line["stone"])
         else:
             passages = [(int(size), read_bag(bag)) for size, bag in line["passages"]]
             wholes = set(line["wholes"])
@@ -461,6 +456,32 @@ class ForgottenTexts:
         if data:
             files.append_lines(to or self.path or "", data.encode())
         self._read()
+
+
+def _state(path: str) -> tuple[int, ...]:
+    try:
+        info = os.stat(path, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _data(path: str) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> StorageError:
+    return StorageError(
+        f"What was forgotten here is not known: {os.path.basename(path)} cannot be read ({error.strerror}).",
+        hint="Make it readable: it keeps forgotten texts from coming back.",
+    )
 
 
 def says_something(text: str, is_gone: Callable[[str], bool] = lambda _: False) -> bool:

@@ -222,12 +222,22 @@ class Tombstones:
         hashes = {hash for memory in gone for text in memory.texts for hash in self._hashes_of_text(text)}
         ids = {hash for memory in gone for hash in self._hashes_of_id(memory.id)}
         hashes |= {line[_HASH] for line in self._lines if line[_ID] in ids}
-        if self.path is not None and hashes & self._hashes:
+        self._drop({line for line in self._lines if line[_HASH] in hashes} if hashes & self._hashes else set())
 
-            def without(data: bytes) -> tuple[bytes, bytes]:
-                return b"".join(line for line in data.splitlines(True) if line[_HASH] not in hashes), b""
+    def drop_again(self) -> None:
+        """Take out the lines that others did, with whom the bank is shared: they know what these are about."""
+        self._read()
+        self._drop({line for line in self._lines if self.private.was_dropped(line)})
 
-            log.rewrite(self.path, without, lambda _: True)
+    def _drop(self, lines: set[bytes]) -> None:
+        if self.path is None or not lines:
+            return
+        self.private.note_dropped(sorted(lines))
+
+        def without(data: bytes) -> tuple[bytes, bytes]:
+            return b"".join(line for line in data.splitlines(True) if line.rstrip(b"\r\n") not in lines), b""
+
+        log.rewrite(self.path, without, lambda _: True)
 
     def keep(self, memory: Memory) -> tuple[str, ...]:
         """Record that a memory that is held back is wanted, now and when it is edited; return remarks for the user."""

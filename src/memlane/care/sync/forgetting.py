@@ -89,6 +89,7 @@ def _cleared(bank: Bank, *, many: bool) -> int:
     ids = dict.fromkeys((*live, *_deleted(bank), *_in_journal(bank)))
     if ids:
         forget.forget_again(bank, ids)
+    bank.tombstones.drop_again()
     return len(live)
 
 

@@ -10,9 +10,6 @@ takes what it has for something new. So two more things are asked:
 Whoever knows one of the two never takes such a version back, and whoever made the change knows. So each version comes
 and goes once at every member, and all of them come to rest without it. A version that somebody has made meanwhile is
 another one, and stays.
-
-The lines of `tombstones.jsonl` itself come and go once, too: they are only added, and taken out when what they are
-about is forgotten.
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from typing import TYPE_CHECKING
 from memlane.care.sync import local
 from memlane.care.sync.state import State
 from memlane.care.sync.travel import Place
-from memlane.disk import tombstones
 from memlane.lanes.answers import Part
 
 if TYPE_CHECKING:
@@ -34,7 +30,7 @@ Parts = dict[bytes, Part]  # by what stands for a version
 
 def note(bank: Bank, state: State, place: Place, data: bytes | None) -> None:
     """Note which versions are in a file here."""
-    found = {*_parts(bank, place, data)} or {*_stones(place, data)}
+    found = {*_parts(bank, place, data)}
     if found and (new := found - state.had(place.path)):
         state.has(place.path, new)
 
@@ -46,11 +42,6 @@ def merged(
     `apart`, neither side was made knowing the other, and the base says nothing. Raises Unmergeable.
     """
     left = None if apart else base
-    if ours != theirs and (stones := _stones(place, theirs)):
-        taken_out = state.had(place.path) - _stones(place, ours).keys()
-        if taken_out & stones.keys():
-            lines = [line + b"\n" for hash, line in stones.items() if hash not in taken_out]
-            theirs = b"".join(lines) or None
     mine, yours, old = (_parts(bank, place, data) for data in (ours, theirs, base))
     if mine.keys() == yours.keys():
         return local.merged(place, left, ours, theirs)
@@ -104,12 +95,6 @@ def _parts(bank: Bank, place: Place, data: bytes | None) -> Parts:
         return {}
     found = bank.lane(place.lane).answers.parts(place.file, data)
     return {sha256(part.body.encode()).digest()[:16]: part for part in found}
-
-
-def _stones(place: Place, data: bytes | None) -> dict[bytes, bytes]:
-    """The lines about what was deleted, by what stands for one."""
-    lines = local.lines_of(data or b"") if place.path == tombstones.FILE else ()
-    return {sha256(line).digest()[:16]: line for line in lines}
 
 
 def are_in(bank: Bank, place: Place, data: bytes | None) -> bool:

@@ -22,6 +22,7 @@ from memlane.core.invisible import visible
 from memlane.core.markdown import heads
 from memlane.core.model import Memory
 from memlane.core.text import strings_in
+from memlane.disk import tombstones
 from memlane.disk.forgotten import says_something
 from memlane.disk.forgotten_lines import compared
 from memlane.history.journaled import Reader, own_name
@@ -107,12 +108,15 @@ class Sieve:
     # -- what was forgotten
 
     def remembered(self, place: Place, data: bytes | None, *, cut: bool = True) -> bytes | None:
-        """A content without the memories that somebody has forgotten; None when nothing is left.
+        """A content without the memories that somebody has forgotten, or lines about them; None when nothing is left.
 
         Of another memory that repeats one, in a file of its own, the lines go that were forgotten, and the rest stays.
         Without `cut` it goes as a whole: whoever wrote it here, knowing what was forgotten, decides.
         """
         private = self._bank.tombstones.private
+        if data is not None and place.path == tombstones.FILE:
+            lines = [line for line in lines_of(data) if not private.was_dropped(line)]
+            return data if len(lines) == len(lines_of(data)) else b"".join(line + b"\n" for line in lines) or None
         if data is None or place.driver == LINES or not place.lane or not private.any():
             return data
         if cut and not place.is_log and not self._bank.lane(place.lane).answers.shares_files:

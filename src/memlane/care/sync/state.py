@@ -8,7 +8,7 @@ files      of each file: the remote's version and a hash of its content there (`
            in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
            what the file looked like (`stamp`) when there was nothing more to send
 lineages   of each file here: what it held when it was last looked at, and whose changes are in that
-parts      of files with many memories, and of tombstones: every version, or line, that was ever here, as a hash
+parts      of files with many memories: every version that was ever here, as a hash
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot

@@ -66,7 +66,7 @@ class Folder:
     def create(self, id: str, content: str, *, ahead: Callable[[], None]) -> str:
         """Write a new file below today's Last Updated line; return its text. Raises AlreadyExists, InvalidInput.
 
-        `ahead` is called just before anybody can see it.
+        `ahead` notes what is known of it before anybody can see it, and index it: nobody would see that later.
         """
         path = self.path(id)
         text = aging.page(content, self.today())

@@ -16,7 +16,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -398,14 +397,10 @@ class MemoryStore:
         return gate.admit(self.checks, Draft(content, fields=names_of(id), over=over), self)
 
     def _create(self, id: str, draft: Draft) -> tuple[str, ...]:
-        """Write a new file; return the remark that the same text was deleted before.
-
-        Its date is noted first: whoever indexes the file as soon as it is there would not see that it gets one later.
-        """
+        """Write a new file; return the remark that the same text was deleted before."""
         created = (moment(draft.created_at) or self.clock()).astimezone(UTC).date()
-        news = {type_of(id): {"createdAt": str(created)}}
-        noting = partial(self.side_files.note, os.path.dirname(self.folder.path(id)), news)
-        text = self.folder.create(id, draft.text, ahead=noting)
+        folder, news = os.path.dirname(self.folder.path(id)), {type_of(id): {"createdAt": str(created)}}
+        text = self.folder.create(id, draft.text, ahead=lambda: self.side_files.note(folder, news))
         return self.tombstones.lift(aging.body(text), f"layers:{id}")
 
     def _update(self, id: str, content: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
