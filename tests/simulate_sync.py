@@ -1,12 +1,13 @@
 """Members who share their memory, simulated: the same seed makes the same run, and a failure is cut short.
 
-    python tests/simulate_sync.py --seeds 1-200 [--steps 60] [--members 4] [--jobs 2] [--shrink]
+    python tests/simulate_sync.py --seeds 1-200 [--steps 60] [--jobs 2] [--shrink]
 
 torture_sync.py has real processes, databases and broken connections, and makes a thousand steps a minute; what fails
-there cannot be run again. Here every step is decided by its seed and its number alone: which member does what (verbs of
-torturing_sync.py), with which remote it syncs, at which call its connection breaks, and at which write it is killed
-(that one in a child, which ends there as a killed process does). Remotes are folders, and form a ring. In the end all
-members must hold the same files, with everything that was acknowledged and nothing that was taken away.
+there cannot be run again. Here a seed decides who uses which remotes and which lanes, and every step is decided by its
+seed and its number alone: which member does what (verbs of torturing_sync.py), with which remote it syncs, at which
+call its connection breaks, and at which write it is killed (that one in a child, which ends there as a killed process
+does). Remotes are folders. In the end all members must hold the same files, with everything that was acknowledged and
+nothing that was taken away.
 
 With `--shrink`, steps of a run that fails are left out as long as it still fails. Prints the steps that are left.
 """
@@ -47,7 +48,15 @@ from torture_sync import CONFIG, Figures, check_marks, contents  # noqa: E402
 from torturing_sync import LANES, MARK, SHARED, VERBS, Member  # noqa: E402
 
 SKEWS = (0, 3, -40, 400, -1, 0.1, -700, 30)  # days that a member's clock is wrong by
-USES = ("a b", "b c", "c a", "a", "b", "a b c", "c", "b c")
+REMOTES = ("a b", "b c", "c a", "a", "b", "c", "a b c")
+EVERY_LANE = ("notes", "vault", "topics", "records", "layers")
+FEW_LANES = (("notes",), ("topics",), ("topics", "notes"), ("vault",), ("layers", "records"))
+OFTEN: tuple[dict[str, int], ...] = (  # what happens more often than in the torture
+    {},
+    {"share": 40, "add": 5, "sync": 40},
+    {"append": 30, "update": 30, "sync": 40},
+    {"delete": 15, "restore": 15, "forget": 10, "sync": 40},
+)
 ROUNDS = 12
 WRITES = (
     *((state.State, name) for name in ("save", "intend", "send", "set_lineage", "has", "note", "settle", "stamp")),
@@ -68,21 +77,34 @@ class Step(NamedTuple):
     after: bool = False
 
 
-def steps(seed: int, count: int, members: int) -> list[Step]:
-    dice = random.Random(f"steps {seed}")
+class Plan(NamedTuple):
+    """What a seed decides: the remotes of each member, the lanes, and the steps."""
+
+    uses: tuple[str, ...]
+    lanes: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def plan(seed: int, count: int) -> Plan:
+    dice = random.Random(f"plan {seed}")
+    members = dice.randint(3, 6)
+    uses = [*REMOTES[:2], *dice.choices(REMOTES, k=members - 2)]  # the first two are what holds all remotes together
+    lanes = EVERY_LANE if dice.random() < 0.5 else dice.choice(FEW_LANES)
+    verbs = VERBS | dice.choice(OFTEN)
+    fates = dice.choice(((70, 15, 15), (30, 35, 35)))
     found = []
     for number in range(1, count + 1):
-        verb = dice.choices(list(VERBS), list(VERBS.values()))[0]
-        fate = dice.choices(("", "cut", "killed"), (70, 15, 15))[0] if verb == "sync" else ""
+        verb = dice.choices(list(verbs), list(verbs.values()))[0]
+        fate = dice.choices(("", "cut", "killed"), fates if verb == "sync" else (95, 0, 5))[0]
         found.append(Step(number, dice.randrange(members), verb, fate, dice.randint(1, 25), dice.random() < 0.5))
-    return found
+    return Plan(tuple(uses), lanes, tuple(found))
 
 
 class Simulated(Member):
     """A member as torturing_sync.py has it, whose bank is open for the length of one step."""
 
-    def __init__(self, place: Path, number: int) -> None:
-        self.place, self.number, self.count = place, number, 0
+    def __init__(self, place: Path, number: int, lanes: tuple[str, ...]) -> None:
+        self.place, self.number, self.count, self.lanes = place, number, 0, lanes
         self.deleted: list[Any] = []
         self.journal = os.open(place / f"{number}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
@@ -97,26 +119,40 @@ class Simulated(Member):
             yield
 
     def do_step(self, step: Step) -> None:
-        if step.verb != "sync":
-            self.step({step.verb: 1})
-        elif step.fate == "killed":
-            if (child := os.fork()) == 0:
-                try:
-                    _die_at(step.at, after=step.after)
-                    with Bank.open(self.place / f"member{self.number}") as self.bank:
-                        self.sync_with(self.dice.choice(self.remotes()))
-                finally:
-                    os._exit(0)
-            os.waitpid(child, 0)
-        else:
-            self.sync_with(self.dice.choice(self.remotes()), step)
+        if step.fate != "killed":
+            self.dare(step)
+            return
+        if (child := os.fork()) == 0:
+            try:
+                _die_at(step.at, after=step.after)
+                with Bank.open(self.place / f"member{self.number}") as self.bank:
+                    self.dare(step)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
 
-    def sync_with(self, name: str, step: Step | None = None) -> None:
+    def dare(self, step: Step) -> None:
+        if step.verb == "sync":
+            self.sync_with(self.dice.choice(self.remotes()), step)
+        else:
+            self.step({step.verb: 1})
+
+    def add(self) -> None:
+        lane, text = self.dice.choice(self.lanes), self.text()
+        fields: dict[str, str] = {}
+        if lane == "topics":  # few files, so that entries are archived
+            fields = {"topic": "area", "subtopic": f"part{self.dice.randrange(1 + len(self.lanes) // 2)}"}
+        if lane == "layers":
+            fields = {"project": f"project{self.count}", "file_type": "common_patterns"}
+        title = f"Title {self.number} {self.count}" if lane in ("notes", "topics", "records") else None
+        self.do(f"add {lane}", lambda: self.bank.add(text, lane=lane, title=title, **fields), new=True)
+
+    def sync_with(self, name: str, step: Step) -> None:
         with state.opened(self.bank.root) as kept:
             assert kept is not None
             settings = kept.remote(name)
             remote: Any = remotes.opened(settings.url)
-            if step and step.fate == "cut":
+            if step.fate == "cut":
                 remote = Cut(remote, step.at, after=step.after)
             with closing(remote), suppress(Unreachable):
                 engine.run(self.bank, kept, settings, remote)
@@ -145,22 +181,25 @@ def _die_at(at: int, *, after: bool) -> None:
 @dataclass
 class Run:
     place: Path
-    members: int
     seed: int
+    plan: Plan
     figures: Figures = field(default_factory=Figures)
+
+    @property
+    def members(self) -> int:
+        return len(self.plan.uses)
 
     def begin(self) -> list[Simulated]:
         for name in "abc":
             (self.place / name).mkdir()
         everybody = []
-        for number in range(self.members):
+        for number, uses in enumerate(self.plan.uses):
             folder = self.place / f"member{number}"
             folder.mkdir()
             (self.place / f"home{number}").mkdir()
             os.environ["HOME"] = str(self.place / f"home{number}")
             (folder / "memlane.toml").write_text(CONFIG)
             trust.record(user_state(), folder / "memlane.toml")
-            uses = USES[number % len(USES)]
             (self.place / f"remotes{number}").write_text(uses)
             with Bank.init(folder) as bank:
                 sharing.share(bank, ["records"])
@@ -169,15 +208,15 @@ class Run:
                 for name in SHARED if number == 0 else ():
                     bank.add("A page that all members write to.", title=name)
                 sync.sync(bank)
-            everybody.append(Simulated(self.place, number))
+            everybody.append(Simulated(self.place, number, self.plan.lanes))
         return everybody
 
-    def go(self, every: Sequence[Step]) -> Figures:
+    def go(self) -> Figures:
         everybody = self.begin()
-        for step in every:
+        for step in self.plan.steps:
             with everybody[step.member].at(self.seed, step.number):
                 everybody[step.member].do_step(step)
-        self.settle(everybody, len(every))
+        self.settle(everybody, len(self.plan.steps))
         self.check(everybody)
         return self.figures
 
@@ -210,7 +249,7 @@ class Run:
         check_marks(self, memories, everywhere)  # type: ignore[arg-type]
 
 
-def simulate(seed: int, every: Sequence[Step], members: int, keep: str = "") -> dict[str, list[str]]:
+def simulate(seed: int, given: Plan, keep: str = "") -> dict[str, list[str]]:
     """What is wrong in the end; {} for nothing. In a process of its own."""
     shm = "/dev/shm" if os.path.isdir("/dev/shm") else None
     place = Path(tempfile.mkdtemp(prefix="memlane-simulated-", dir=shm))
@@ -218,7 +257,7 @@ def simulate(seed: int, every: Sequence[Step], members: int, keep: str = "") -> 
     if (child := os.fork()) == 0:
         wrong: dict[str, Any] = {}
         try:
-            figures = Run(place, members, seed).go(every)
+            figures = Run(place, seed, given).go()
             kinds = ("differing", "lost", "back", "leaked", "broken")
             wrong = {name: getattr(figures, name) for name in kinds if getattr(figures, name)}
         except BaseException as error:
@@ -239,37 +278,36 @@ def simulate(seed: int, every: Sequence[Step], members: int, keep: str = "") -> 
     return json.loads(told) if told else {"crashed": ["without a word"]}
 
 
-def shrunk(seed: int, every: Sequence[Step], members: int, wrong: dict[str, list[str]]) -> list[Step]:
+def shrunk(seed: int, given: Plan, wrong: dict[str, list[str]]) -> tuple[Step, ...]:
     """The steps that it still fails with, in the same way."""
-    left, size = list(every), max(1, len(every) // 2)
+
+    def fails(some: Sequence[Step]) -> bool:
+        return bool(simulate(seed, given._replace(steps=tuple(some))).keys() & wrong.keys())
+
+    left, size = list(given.steps), max(1, len(given.steps) // 2)
     while size:
         at = 0
         while at < len(left):
-            fewer = left[:at] + left[at + size :]
-            if simulate(seed, fewer, members).keys() & wrong.keys():
+            if fails(fewer := left[:at] + left[at + size :]):
                 left = fewer
             else:
                 at += size
         size //= 2
-    plain = list(left)
     for at, step in enumerate(left):
-        if step.fate:
-            plain[at] = step._replace(fate="")
-            if not simulate(seed, plain, members).keys() & wrong.keys():
-                plain[at] = step
-    return plain
+        if step.fate and fails(plainer := [*left[:at], step._replace(fate=""), *left[at + 1 :]]):
+            left = plainer
+    return tuple(left)
 
 
-def _one(job: tuple[int, int, int]) -> tuple[int, dict[str, list[str]]]:
-    seed, count, members = job
-    return seed, simulate(seed, steps(seed, count, members), members)
+def _one(job: tuple[int, int]) -> tuple[int, dict[str, list[str]]]:
+    seed, count = job
+    return seed, simulate(seed, plan(seed, count))
 
 
 def main() -> int:
     words = argparse.ArgumentParser(description="Members who share their memory, simulated.")
     words.add_argument("--seeds", default="1-20", help="such as 7, or 1-200")
     words.add_argument("--steps", type=int, default=60)
-    words.add_argument("--members", type=int, default=4)
     words.add_argument("--jobs", type=int, default=1)
     words.add_argument("--shrink", action="store_true")
     words.add_argument("--keep", default="", help="copy what one seed leaves to this folder")
@@ -277,25 +315,25 @@ def main() -> int:
     given = words.parse_args()
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
-    bad = 0
     if given.left or given.keep:
-        every = steps(seeds[0], given.steps, given.members)
+        whole = plan(seeds[0], given.steps)
         chosen = {int(number) for number in given.left.split(",") if number}
-        some = [step for step in every if not chosen or step.number in chosen]
-        wrong = simulate(seeds[0], some, given.members, given.keep)
+        some = tuple(step for step in whole.steps if not chosen or step.number in chosen)
+        wrong = simulate(seeds[0], whole._replace(steps=some), given.keep)
         print(json.dumps(wrong, indent=1))
         return bool(wrong)
+    bad = 0
     with ProcessPoolExecutor(given.jobs) as pool:
-        for seed, wrong in pool.map(_one, [(seed, given.steps, given.members) for seed in seeds]):
+        for seed, wrong in pool.map(_one, [(seed, given.steps) for seed in seeds]):
             if not wrong:
                 continue
             bad += 1
             print(f"seed {seed}: {json.dumps(wrong, indent=1)}", flush=True)
             if given.shrink:
-                left = shrunk(seed, steps(seed, given.steps, given.members), given.members, wrong)
-                print(f"seed {seed} with --left {','.join(str(step.number) for step in left)}", flush=True)
-                for step in left:
-                    print(" ", step, flush=True)
+                whole = plan(seed, given.steps)
+                left = shrunk(seed, whole, wrong)
+                print(f"seed {seed}, {whole.uses}, with --left {','.join(str(step.number) for step in left)}")
+                print("\n".join(f"  {step}" for step in left), flush=True)
     print(f"{len(seeds)} runs, {bad} failed")
     return 1 if bad else 0
 

@@ -2,12 +2,14 @@
 
 A merge knows by its base what one side has taken out. With several remotes that is not enough: a memory reaches two
 members over different remotes, one of them deletes it, and the other, who never had it from where the deletion is,
-takes what it has for something new. So two more things are asked:
+takes what it has for something new. So three more things are asked:
 
     what `tombstones.jsonl` says      a memory was deleted that said just this
     which versions were ever here     a memory that has another text here now was this before
+    what a version came with          whoever has all changes of that content, and another text, has changed this one
 
-Whoever knows one of the two never takes such a version back, and whoever made the change knows. So each version comes
+Versions side by side that were all here before, as one became the other, are nothing new either. Whoever knows one of
+these never takes such a version back, and whoever made the change knows. So each version comes
 and goes once at every member, and all of them come to rest without it. A version that somebody has made meanwhile is
 another one, and stays.
 """
@@ -18,8 +20,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from memlane.care.sync import local
+from memlane.care.sync.lineage import Lineage, covers, parsed
 from memlane.care.sync.state import State
 from memlane.care.sync.travel import Place
+from memlane.core.alternatives import decided, most
 from memlane.lanes.answers import Part
 
 if TYPE_CHECKING:
@@ -28,33 +32,50 @@ if TYPE_CHECKING:
 Parts = dict[bytes, Part]  # by what stands for a version
 
 
-def note(bank: Bank, state: State, place: Place, data: bytes | None) -> None:
-    """Note which versions are in a file here."""
+def note(
+    bank: Bank, state: State, place: Place, data: bytes | None, told: str, of: bytes | None = None, said: str = ""
+) -> None:
+    """Note which versions are in a content that a file has here, with its lineage, or with that of the content that it
+    was made `of`.
+    """
     found = {*_parts(bank, place, data)}
-    if found and (new := found - state.had(place.path)):
-        state.has(place.path, new)
+    if found and (new := found - state.had(place.path).keys()):
+        state.has(place.path, new.intersection(_parts(bank, place, of)), said)
+        state.has(place.path, new, told)
 
 
 def merged(
-    bank: Bank, state: State, place: Place, base: bytes | None, ours: bytes | None, theirs: bytes | None, *, apart: bool
+    bank: Bank,
+    state: State,
+    place: Place,
+    base: bytes | None,
+    ours: bytes | None,
+    theirs: bytes | None,
+    said: Lineage,
+    *,
+    apart: bool,
 ) -> bytes | None:
-    """As `local.merged`, without what one side has and the other side is known to have deleted or changed. With
-    `apart`, neither side was made knowing the other, and the base says nothing. Raises Unmergeable.
+    """As `local.merged`, without what one side has and the other side is known to have deleted or changed. `said` is
+    the lineage of what comes. With `apart`, neither side was made knowing the other, and the base says nothing. Raises
+    Unmergeable.
     """
     left = None if apart else base
     mine, yours, old = (_parts(bank, place, data) for data in (ours, theirs, base))
     if mine.keys() == yours.keys():
         return local.merged(place, left, ours, theirs)
     wanted = _wanted(bank, place, mine, yours, old)
+    had = state.had(place.path)
+    seen = {*old, *(hash for hash in mine if (came := parsed(had.get(hash, ""))) and covers(said, came))}
     gone = {
-        hash: part for hash, part in _gone(bank, state.had(place.path), mine, yours, old).items() if hash not in wanted
+        hash: part for hash, part in _gone(bank, mine, yours, old, {*had}, seen).items() if hash not in wanted
     }  # fmt: skip
     if not gone and not wanted:
         return local.merged(place, left, ours, theirs)
     ids = {part.id for part in gone.values()}
+    stays = {way for part in gone.values() for way in _ways(part)}  # and is no change of what both had
     kept = {
         hash: part for hash, part in old.items()
-        if not apart and hash not in wanted and (part.id not in ids or hash in mine or hash in yours)
+        if not apart and hash not in wanted | stays and (part.id not in ids or hash in mine or hash in yours)
     }  # fmt: skip
     with_parts = bank.lane(place.lane).answers.with_parts
     before = with_parts(place.file, left or b"", [part.raw for part in (kept | gone).values()])
@@ -65,12 +86,22 @@ def merged(
     return local.merged(place, before, ours, theirs)
 
 
-def _gone(bank: Bank, had: set[bytes], mine: Parts, yours: Parts, old: Parts) -> Parts:
-    """What is on one side alone, and was deleted or became another version on the other side."""
+def _gone(bank: Bank, mine: Parts, yours: Parts, old: Parts, had: set[bytes], seen: set[bytes]) -> Parts:
+    """What is on one side alone, and was deleted or became another version on the other side: we `had` it, they have
+    `seen` it.
+    """
+    sides = ((mine, yours, seen), (yours, mine, had))
     gone: Parts = {}
-    for this, other, other_had in ((mine, yours, {*old}), (yours, mine, had)):
+    stays: set[bytes] = set()
+    for this, other, other_had in sides:
         for hash, part in this.items():
-            if hash in other:
+            ways = _ways(part) if hash not in other else set()
+            if not ways.isdisjoint(other) and ways <= other_had | other.keys():
+                gone[hash] = part
+                stays |= ways
+    for this, other, other_had in sides:
+        for hash, part in this.items():
+            if hash in other or hash in stays:
                 continue
             versions = [each for each in other if other[each].id == part.id]
             # others may have put it back in the place of what it had become
@@ -93,8 +124,17 @@ def _wanted(bank: Bank, place: Place, mine: Parts, yours: Parts, old: Parts) -> 
 def _parts(bank: Bank, place: Place, data: bytes | None) -> Parts:
     if data is None or not place.lane:
         return {}
-    found = bank.lane(place.lane).answers.parts(place.file, data)
-    return {sha256(part.body.encode()).digest()[:16]: part for part in found}
+    return {_hash(part.body): part for part in bank.lane(place.lane).answers.parts(place.file, data)}
+
+
+def _hash(body: str) -> bytes:
+    """What stands for a version, whatever empty lines are in it."""
+    return sha256("\n".join(line for line in body.splitlines() if line.strip()).encode()).digest()[:16]
+
+
+def _ways(part: Part) -> set[bytes]:
+    """What stands for each of the versions that a memory has side by side; nothing where it has one."""
+    return {_hash(decided(part.body, number)) for number in range(1, most(part.body) + 1)}
 
 
 def are_in(bank: Bank, place: Place, data: bytes | None) -> bool:

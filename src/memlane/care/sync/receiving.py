@@ -93,7 +93,7 @@ class Receiving:
                     self.state.set_lineage(known.path, after, told)
                     self.state.save(remote.name, known, base)
                     if digest(base) == after:
-                        parts.note(self.bank, self.state, place, base)
+                        parts.note(self.bank, self.state, place, base, told)
                     self._is_outdated(place.lane)
                     if remote.name == self.name:
                         self.known[known.scope, known.path] = known
@@ -354,7 +354,7 @@ class Receiving:
         # or it was made of what is here, which came over another remote: what this one had before does not count
         counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
         later = said and not counts and self._is_later(place, ours, said, have)
-        after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, apart=apart)
+        after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, said, apart=apart)
         if after not in (ours, theirs):
             after = self.sieve.without_gone(place, after)
         coming.is_shared = after == theirs or _is_shared(self.bank, self.sieve, place, ours)
@@ -389,8 +389,9 @@ class Receiving:
     def _settled(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> None:
         """A file here holds now what was made of what came."""
         place, known, theirs = coming.place, coming.known, coming.theirs
-        self.state.set_lineage(place.path, digest(after), _told(self.state, coming, ours, after))
-        parts.note(self.bank, self.state, place, after)
+        told = _told(self.state, coming, ours, after)
+        self.state.set_lineage(place.path, digest(after), told)
+        parts.note(self.bank, self.state, place, after, told, theirs, lineage.spelt(coming.said))
         if after != ours:
             self._wrote(place, after)
             self.done.merged += after != theirs
@@ -436,8 +437,9 @@ class Receiving:
 
     def _looked_at(self, place: Place, ours: bytes | None) -> lineage.Lineage:
         """Note what is here of a file; whose changes are in it."""
-        parts.note(self.bank, self.state, place, ours)
-        return lineage.of(self.state, place.path, ours)
+        found = lineage.of(self.state, place.path, ours)
+        parts.note(self.bank, self.state, place, ours, lineage.spelt(found))
+        return found
 
     def _base(self, known: Known) -> bytes | None:
         return self.state.base(self.name, known.scope, known.path)

@@ -8,7 +8,8 @@ files      of each file: the remote's version and a hash of its content there (`
            in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
            what the file looked like (`stamp`) when there was nothing more to send
 lineages   of each file here: what it held when it was last looked at, and whose changes are in that
-parts      of files with many memories: every version that was ever here, as a hash
+parts      of files with many memories: every version that was ever here, as a hash, and the lineage of the content
+           that it came with
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot
@@ -38,7 +39,7 @@ from memlane.disk import files, locks
 from memlane.exchange.remotes import SHARED
 
 FOLDER = "sync"
-VERSION = 3
+VERSION = 4
 _TABLES = """
 CREATE TABLE remotes (
     name TEXT PRIMARY KEY, url TEXT NOT NULL, lanes TEXT NOT NULL, scopes TEXT NOT NULL, mine INTEGER NOT NULL,
@@ -61,6 +62,7 @@ ALTER TABLE sending ADD COLUMN lineage TEXT NOT NULL DEFAULT '';
 CREATE TABLE parts (path TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (path, hash)) WITHOUT ROWID
 """
 _SINCE_3 = "CREATE TABLE IF NOT EXISTS outdated (lane TEXT PRIMARY KEY)"
+_SINCE_4 = "ALTER TABLE parts ADD COLUMN lineage TEXT NOT NULL DEFAULT ''"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class State:
             self.db.execute("PRAGMA secure_delete = ON")
             if self._version() < VERSION:
                 with self.transaction():  # somebody else may have been quicker
-                    for statements in (_TABLES, _SINCE_2, _SINCE_3)[self._version() :]:
+                    for statements in (_TABLES, _SINCE_2, _SINCE_3, _SINCE_4)[self._version() :]:
                         for statement in statements.split(";"):
                             self.db.execute(statement)
                     self.db.execute(f"PRAGMA user_version = {VERSION}")
@@ -357,14 +359,16 @@ class State:
 
     # -- versions of memories in a file of many
 
-    def had(self, path: str) -> set[bytes]:
-        """What stands for every version of a memory that a file ever had here."""
-        return {hash for (hash,) in self.db.execute("SELECT hash FROM parts WHERE path = ?", (path,))}
+    def had(self, path: str) -> dict[bytes, str]:
+        """What stands for every version of a memory that a file ever had here, with the lineage that it came with."""
+        return dict(self.db.execute("SELECT hash, lineage FROM parts WHERE path = ?", (path,)).fetchall())
 
-    def has(self, path: str, hashes: Iterable[bytes]) -> None:
-        """Note what stands for the memories that a file has here now."""
+    def has(self, path: str, hashes: Iterable[bytes], lineage: str) -> None:
+        """Note what stands for memories that a file has here, or gets, in a content of this lineage."""
         with self.transaction():
-            self.db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", [(path, hash) for hash in hashes])
+            self.db.executemany(
+                "INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", [(path, hash, lineage) for hash in hashes]
+            )
 
     # -- merges that are being written
 
