@@ -45,7 +45,7 @@ from memlane.exchange.remotes import Unreachable  # noqa: E402
 from memlane.lanes import scan  # noqa: E402
 from synced import Cut  # noqa: E402
 from torture_sync import CONFIG, Figures, check_marks, contents  # noqa: E402
-from torturing_sync import LANES, MARK, SHARED, VERBS, Member  # noqa: E402
+from torturing_sync import LANES, MARK, SHARED, VERBS, Member, marks, unarchived  # noqa: E402
 
 SKEWS = (0, 3, -40, 400, -1, 0.1, -700, 30)  # days that a member's clock is wrong by
 REMOTES = ("a b", "b c", "c a", "a", "b", "c", "a b c")
@@ -238,15 +238,17 @@ class Run:
             for name in sorted(bank.keys() | banks[0].keys()):
                 if bank.get(name) != banks[0].get(name):
                     self.figures.differing.append(f"{name} of member {number} and of member 0")
-        memories, everywhere = [], []
+        memories, shown, everywhere = [], [], []
         for member, bank in zip(everybody, banks, strict=True):
             with member.at(self.seed, 99_999):
                 items = [item for lane in dict.fromkeys(LANES) for item in scan(member.bank.lane(lane))]
-            texts = "\n".join(item.text for item in items if isinstance(item, Memory))
-            memories.append({match[0] for match in MARK.finditer(texts)})
+            found = [item for item in items if isinstance(item, Memory)]
+            memories.append({*marks(found)})
+            shown.append({*marks(unarchived(found))})
             self.figures.broken += [f"member {member.number}: {item}" for item in items if not isinstance(item, Memory)]
-            everywhere.append({match[0] for match in MARK.finditer(b"\n".join(bank.values()).decode(errors="replace"))})
-        check_marks(self, memories, everywhere)  # type: ignore[arg-type]
+            whole = b"\n".join(bank.values()).decode(errors="replace")
+            everywhere.append({match[0] for match in MARK.finditer(whole)})
+        check_marks(self, memories, shown, everywhere)  # type: ignore[arg-type]
 
 
 def simulate(seed: int, given: Plan, keep: str = "") -> dict[str, list[str]]:

@@ -333,14 +333,15 @@ def check(team: Team) -> None:
         for name in sorted(bank.keys() | banks[0].keys()):
             if bank.get(name) != banks[0].get(name):
                 figures.differing.append(f"{name} of member {number} and of member 0")
-    memories, everywhere = [], []
+    memories, shown, everywhere = [], [], []
     for number, (bank, told) in enumerate(zip(banks, asked(team, "tell"), strict=True)):
-        told = told or {"marks": [], "damage": []}
+        told = told or {"marks": [], "shown": [], "damage": []}
         memories.append(set(told["marks"]))
+        shown.append(set(told["shown"]))
         figures.broken += [f"damage at member {number}: {one}" for one in told["damage"]]
         whole = b"\n".join(bank.values()).decode(errors="replace")
         everywhere.append({match[0] for match in MARK.finditer(whole)})
-    check_marks(team, memories, everywhere)
+    check_marks(team, memories, shown, everywhere)
     for number, bank in enumerate(banks):
         figures.leaked += [f"{name} of member {number}" for name, data in bank.items() if b"harm98h" in data]
         outside = {path.name for path in (team.place / f"member{number}").iterdir()} - {".memories", "memlane.toml"}
@@ -352,8 +353,8 @@ def check(team: Team) -> None:
             figures.broken.append(f"member {number}: {team.last_words(number)}")
 
 
-def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]) -> None:
-    """Compare the marks of the memories, and of all files, with the journals."""
+def check_marks(team: Team, memories: list[set[str]], shown: list[set[str]], everywhere: list[set[str]]) -> None:
+    """Compare the marks of the memories, of those that are not archived, and of all files, with the journals."""
     tried = read_journals(team)
     replaced = {mark for line in tried if not line["kept"] for mark in line["touched"]}
     forgotten = kin({mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}, tried)
@@ -372,7 +373,8 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
             alone = mark not in restored and touched_by(kin({mark}, tried), tried) == {line["by"]}
             if verb == "forget" or alone:
                 team.figures.checked += 1
-                seen = everywhere if verb == "forget" else memories
+                # what was archived while somebody else changed it stays in the archive
+                seen = everywhere if verb == "forget" else shown if verb == "update" else memories
                 if there := [number for number, marks in enumerate(seen) if mark in marks]:
                     team.figures.back.append(f"{mark} ({line['verb']}) is with members {there}")
 

@@ -15,6 +15,7 @@ import os
 import random
 import re
 import sys
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,14 @@ class Member:
         return (self.place / f"remotes{self.number}").read_text().split()
 
 
+def marks(memories: Iterable[Any]) -> list[str]:
+    return sorted({match[0] for memory in memories for match in MARK.finditer(memory.text)})
+
+
+def unarchived(memories: Iterable[Any]) -> list[Any]:
+    return [memory for memory in memories if memory.status != "archived"]
+
+
 def main() -> None:
     what, place, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     skewed(number)
@@ -162,9 +171,9 @@ def main() -> None:
 
         with Bank.open(place / f"member{number}") as bank:
             items = [item for lane in dict.fromkeys(LANES) for item in scan(bank.lane(lane))]
-        texts = "\n".join(item.text for item in items if isinstance(item, Memory))
+        memories = [item for item in items if isinstance(item, Memory)]
         damage = [str(item) for item in items if not isinstance(item, Memory)]
-        print(json.dumps({"marks": sorted({match[0] for match in MARK.finditer(texts)}), "damage": damage}))
+        print(json.dumps({"marks": marks(memories), "shown": marks(unarchived(memories)), "damage": damage}))
         return
     os.nice(5)
     member = Member(place, number, f"{sys.argv[5]} {number} {sys.argv[4]}")
