@@ -15,7 +15,18 @@ from urllib.parse import quote
 import pytest
 
 from memlane.core.values import replace
-from memlane.exchange.remotes import SHARED, Conflict, Entry, InvalidInput, New, Remote, TooLarge, Unreachable, opened
+from memlane.exchange.remotes import (
+    SHARED,
+    Conflict,
+    Entry,
+    InvalidInput,
+    Looks,
+    New,
+    Remote,
+    TooLarge,
+    Unreachable,
+    opened,
+)
 from remote_servers import Place
 
 MOST = 1 << 20
@@ -192,6 +203,19 @@ def test_watching_tells_of_changes_since_the_cursor(remote: Remote) -> None:
     put(remote, "b.md", b"second")
     assert remote.watch(cursor, 0) is True
     assert remote.watch("", 0) is True
+
+
+def test_short_waits_one_after_the_other_do_not_look_more_often_than_a_long_one() -> None:
+    looks, looked = Looks(60.0), []
+
+    def changed() -> bool:
+        looked.append("looked")
+        return False
+
+    assert [looks.until(changed, 0.01) for _ in range(3)] == [False, False, False]
+    assert len(looked) == 1
+    assert looks.until(changed, 0) is False
+    assert len(looked) == 2
 
 
 def test_a_write_that_was_in_conflict_does_not_wake_the_others(remote: Remote) -> None:

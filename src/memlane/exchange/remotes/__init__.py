@@ -14,7 +14,8 @@ somebody else: paths, sizes, authors and contents are claims to be checked befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
@@ -100,7 +101,10 @@ class Remote(Protocol):
         """Remove the content, and leave an entry that says so, with a version of its own. Raises Conflict."""
 
     def watch(self, cursor: str, seconds: float) -> bool:
-        """Wait until something may have changed since `cursor`, at most so long."""
+        """Wait until something may have changed since `cursor`, at most so long; with 0, look at once.
+
+        Whoever calls it again and again does not make it look more often than is good for the remote.
+        """
 
     def keeps_history(self) -> bool:
         """Whether it keeps what is replaced and deleted, and so what was forgotten."""
@@ -199,6 +203,30 @@ class Seen:
 
     def cursor(self) -> str:
         return self._digest.hexdigest() if self._any else ""
+
+
+class Looks:
+    """Looks at a remote that does not tell of changes: not too often, and less often where one takes long."""
+
+    def __init__(self, least: float) -> None:
+        self._least = least  # seconds between two
+        self._next = 0.0  # kept between calls, each of which may be shorter than that
+
+    def until(self, changed: Callable[[], bool], seconds: float) -> bool:
+        """Look until something has changed, at most so long; with 0, at once and once."""
+        end = time.monotonic() + seconds
+        while not seconds or self._next <= end:
+            if seconds:
+                time.sleep(max(0.0, self._next - time.monotonic()))
+            begun = time.monotonic()
+            if changed():
+                return True
+            now = time.monotonic()
+            self._next = now + max(self._least, 10 * (now - begun))
+            if not seconds:
+                return False
+        time.sleep(max(0.0, end - time.monotonic()))
+        return False
 
 
 def emptied(place: str) -> Unreachable:

@@ -24,7 +24,6 @@ import json
 import os
 import re
 import stat
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -35,6 +34,7 @@ from memlane.core.waiting import side_by_side
 from memlane.exchange.remotes import (
     Conflict,
     Entry,
+    Looks,
     New,
     Seen,
     TooLarge,
@@ -52,6 +52,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 _HEX = re.compile(r"[0-9a-f]{32}")
 _HEAD = 8192  # bytes that the description of an entry may take: a path of 700 bytes, escaped, and room
 _MARKS = 64  # forerunners that an entry names; whoever is stopped while more are written is told that it came too late
+_LOOK = 1.0  # seconds between two looks while somebody waits
 _PAGE = 500
 _LEFT_BEHIND = 24 * 3600  # seconds after which what is being written was left by somebody who was killed
 
@@ -73,6 +74,7 @@ class FolderRemote:
         self._bank = quote(bank, safe=" ")
         self._known: dict[tuple[str, int], _Version | None] = {}  # a version never changes
         self._tried = False
+        self._looks = Looks(_LOOK)
 
     # -- reading
 
@@ -120,16 +122,11 @@ class FolderRemote:
             return [found for found in side_by_side(one, listed) if found]
 
     def watch(self, cursor: str, seconds: float) -> bool:
-        end = time.monotonic() + seconds
-        while True:
-            begun = time.monotonic()
-            with self._reached(), self._folder(missing=cursor) as bank:
-                if _cursor(bank) != cursor:
-                    return True
-            now = time.monotonic()
-            if now >= end:
-                return False
-            time.sleep(min(end - now, max(1.0, 10 * (now - begun))))  # a large bank is looked at less often
+        return self._looks.until(lambda: self._cursor(missing=cursor) != cursor, seconds)
+
+    def _cursor(self, missing: str) -> str:
+        with self._reached(), self._folder(missing=missing) as bank:
+            return _cursor(bank)
 
     def keeps_history(self) -> bool:
         return False

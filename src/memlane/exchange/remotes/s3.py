@@ -14,7 +14,6 @@ also of what was forgotten; `keeps_history` tells.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -26,6 +25,7 @@ from memlane.core.waiting import AT_ONCE, side_by_side
 from memlane.exchange.remotes import (
     Conflict,
     Entry,
+    Looks,
     New,
     Seen,
     TooLarge,
@@ -45,6 +45,7 @@ except ImportError as error:
 
 CONNECTING = 10  # seconds
 PATIENCE = 60  # seconds without a byte
+_LOOK = 5.0  # seconds between two listings while somebody waits: they cost money
 _PAGE = 1000
 _MOST_PAGES = 20_000
 _ESCAPE = b"\0"
@@ -67,6 +68,7 @@ class S3Remote:
         self._top = "".join(f"{part}/" for part in (prefix, quote(bank, safe=" ")) if part)
         self._client: Any = None
         self._tried = False
+        self._looks = Looks(_LOOK)
 
     # -- reading
 
@@ -123,20 +125,15 @@ class S3Remote:
             return answer, content if len(content) <= most else None
 
     def watch(self, cursor: str, seconds: float) -> bool:
-        end = time.monotonic() + seconds
-        while True:
-            begun = time.monotonic()
-            seen = Seen()
-            for objects in self._pages():
-                for one in objects:
-                    if self._entry(one["Key"], one["ETag"], one["Size"]):
-                        seen.add(one["Key"], one["ETag"])
-            if seen.cursor() != cursor:
-                return True
-            now = time.monotonic()
-            if now >= end:
-                return False
-            time.sleep(min(end - now, max(5.0, 10 * (now - begun))))  # listings cost money
+        return self._looks.until(lambda: self._cursor() != cursor, seconds)
+
+    def _cursor(self) -> str:
+        seen = Seen()
+        for objects in self._pages():
+            for one in objects:
+                if self._entry(one["Key"], one["ETag"], one["Size"]):
+                    seen.add(one["Key"], one["ETag"])
+        return seen.cursor()
 
     def close(self) -> None:
         if self._client is not None:
