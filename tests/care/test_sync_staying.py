@@ -14,8 +14,10 @@ from conftest import trusted
 from memlane import Bank
 from memlane.care import doctor, sync
 from memlane.care.sync.results import Synced
+from memlane.care.sync.state import path_of
 from memlane.care.sync.watching import watch
 from memlane.core.errors import InvalidInput
+from memlane.disk import files
 from memlane.exchange.remotes import Unreachable
 from memlane.surfaces.mcp.server import build_server
 from memlane.surfaces.ui.api.health import health
@@ -51,6 +53,53 @@ def test_watching_outlasts_a_remote_that_cannot_be_reached(tmp_path: Path) -> No
     (tmp_path / "away").rename(tmp_path / "remote")
     assert isinstance(next(news), Synced)
     assert waits == [2.0, 4.0, 8.0]
+
+
+def never(seconds: float) -> None:
+    raise AssertionError(f"slept for {seconds} s beside a remote that tells of changes")
+
+
+def joined(tmp_path: Path, bank: Bank, name: str) -> Bank:
+    """The bank with one more remote, a folder of that name."""
+    (tmp_path / name).mkdir(exist_ok=True)
+    sync.add(bank, name, str(tmp_path / name))
+    return bank
+
+
+def test_watching_two_remotes_brings_at_once_what_each_has_for_the_other(tmp_path: Path) -> None:
+    ann, bob = joined(tmp_path, member(tmp_path, "ann"), "home"), member(tmp_path, "bob")
+    news = watch(ann, sleep=never)
+    assert [next(news), next(news)] == [Synced("home"), Synced("team")]
+    bob.add("Deploys go out on Tuesdays.", title="Deploy day")
+    synced(bob)
+    said = [next(news) for _ in range(4)]
+    assert said == [Synced("home"), Synced("team", received=1), Synced("home", sent=1), Synced("team")]
+
+
+def test_watching_two_remotes_of_which_one_is_away_keeps_in_step_with_the_other(tmp_path: Path) -> None:
+    ann = joined(tmp_path, member(tmp_path, "ann"), "home")
+    sync.sync(ann)
+    (tmp_path / "home").rename(tmp_path / "away")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    news = watch(ann, sleep=never)
+    assert str(next(news)).endswith("home cannot be reached: it is not there. Trying again in 2 s.")
+    assert next(news) == Synced("team", sent=1)
+    ann.add("Tea at four.", title="Tea")
+    assert next(news) == Synced("team", sent=1)
+    (tmp_path / "away").rename(tmp_path / "home")
+    said = [one for one in (next(news) for _ in range(4)) if isinstance(one, Synced) and one.remote == "home"]
+    assert [one.sent for one in said][:1] == [2]
+
+
+def test_watching_outlasts_another_sync_of_the_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = member(tmp_path, "ann")
+    monkeypatch.setattr(sync, "PATIENCE", 0.01)
+    waits: list[float] = []
+    news = watch(ann, sleep=waits.append)
+    with files.locked(str(path_of(ann.root)), 1.0):
+        assert next(news) == "Another sync of this bank is under way. Trying again in 2 s."
+    assert next(news) == Synced(TEAM)
+    assert waits == [2.0]
 
 
 @pytest.fixture
@@ -91,6 +140,16 @@ def test_a_server_says_that_a_write_is_stored_here_and_not_yet_there(tmp_path: P
     assert (tmp_path / "ann/.memories/tea.md").exists()
     (tmp_path / "away").rename(tmp_path / "remote")
     assert [done.sent for done in sync.sync(Bank.open(tmp_path / "ann"))] == [1]
+
+
+def test_a_server_sends_a_write_to_the_remotes_that_are_there(tmp_path: Path, call: Call) -> None:
+    ann = joined(tmp_path, Bank.open(tmp_path / "ann"), "home")
+    sync.sync(ann)
+    (tmp_path / "home").rename(tmp_path / "away")
+    said = call("remember", text="Tea at four.", title="Tea")
+    assert said.startswith("failed: Stored here, not yet at the remote: ")
+    assert sorted(at_remote(tmp_path)) == ["tea.md"]
+    assert [(each.settings.name, bool(each.failed)) for each in sync.status(ann)] == [("home", True), (TEAM, False)]
 
 
 def test_a_write_meets_what_others_wrote_meanwhile(tmp_path: Path, call: Call) -> None:

@@ -100,3 +100,19 @@ def test_staying_in_step_ends_by_the_signal_that_service_managers_send(bank: Ban
         first = process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         assert (first, *process.communicate(timeout=30), process.returncode) == ("team: 1 sent\n", "", "", 0)
+
+
+def test_what_is_meant_for_one_sync_is_not_promised_for_many(bank: Bank, run: Run, remote: Path) -> None:
+    run("sync", "add", "team", str(remote))
+    done = run("sync", "--watch", "--deletions")
+    assert done.code == 2
+    assert done.err == (
+        "error: --deletions is for one sync, and --watch makes many.\n"
+        "next: Run `memlane sync --deletions` once, and then `memlane sync --watch`.\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["add", "now", "remove", "status", "te am", ""])
+def test_a_word_of_the_command_is_no_name_of_a_remote(bank: Bank, run: Run, remote: Path, name: str) -> None:
+    assert run("sync", "add", name, str(remote)).code == 2
+    assert sync.status(bank) == []

@@ -89,6 +89,10 @@ def remove(bank: Bank, name: str) -> None:
         state.remove(name)
 
 
+def without_remote() -> NotFound:
+    return NotFound("This bank has no remote.", hint="`memlane sync add NAME FOLDER-OR-URL` adds one.")
+
+
 def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> list[Synced]:
     """Bring a bank into step with one of its remotes, or with all of them: one that fails keeps none from the others.
 
@@ -100,22 +104,30 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
         if state is None or not chosen:
             if name is not None and settings:
                 raise states.no_remote(name)
-            raise NotFound("This bank has no remote.", hint="`memlane sync add NAME FOLDER-OR-URL` adds one.")
-        done: list[Synced] = []
-        failed: list[MemlaneError] = []
-        with _alone(state):
-            for each in chosen:
-                try:
-                    with closing(remotes.opened(each.url)) as remote:
-                        done.append(engine.run(bank, state, each, remote, deletions=deletions))
-                except MemlaneError as error:
-                    state.note(each.name, failed=str(error))
-                    failed.append(error)
+            raise without_remote()
+        done, failed = _each(bank, state, chosen, deletions=deletions)
         if failed and done:
             failed[0].hint = f"{failed[0].hint} In step with {', '.join(each.remote for each in done)}.".strip()
         if failed:
             raise failed[0]
         return done
+
+
+def _each(
+    bank: Bank, state: states.State, chosen: Sequence[Settings], **how: Any
+) -> tuple[list[Synced], list[MemlaneError]]:
+    """One sync with each of these remotes: what was done, and what failed. Raises Busy."""
+    done: list[Synced] = []
+    failed: list[MemlaneError] = []
+    with _alone(state):
+        for each in chosen:
+            try:
+                with closing(remotes.opened(each.url)) as remote:
+                    done.append(engine.run(bank, state, each, remote, **how))
+            except MemlaneError as error:
+                state.note(each.name, failed=str(error))
+                failed.append(error)
+    return done, failed
 
 
 @contextmanager
@@ -152,10 +164,9 @@ def _send(bank: Bank, paths: set[str] | None) -> None:
         with states.opened(bank.root) as state:
             settings = state.remotes() if state else []
             if state is not None and settings:
-                with _alone(state):
-                    for each in settings:
-                        with closing(remotes.opened(each.url)) as remote:
-                            engine.run(bank, state, each, remote, only=only)
+                _, failed = _each(bank, state, settings, only=only)
+                if failed:
+                    raise failed[0]
     except MemlaneError as error:
         raise MemlaneError(
             f"Stored here, not yet at the remote: {error}",

@@ -421,5 +421,8 @@ def no_remote(name: str) -> NotFound:
 def refuse_name(name: str) -> None:
     """Raise InvalidInput for what cannot be the name of a remote."""
     plain = name.replace("-", "").replace("_", "")
-    if not plain.isalnum() or not plain.isascii() or len(name) > 40 or name in ("add", "status", "remove"):
-        raise InvalidInput("That cannot be the name of a remote.", hint="Use letters, digits and dashes: team, home-2.")
+    if not plain.isalnum() or not plain.isascii() or len(name) > 40 or name in ("add", "now", "status", "remove"):
+        raise InvalidInput(
+            "That cannot be the name of a remote.",
+            hint="Use letters, digits and dashes, as in home-2; add, now, remove and status are words of the command.",
+        )

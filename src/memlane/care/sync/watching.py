@@ -1,20 +1,20 @@
-"""Staying in step: a sync whenever something changes, here or at the remote, until somebody ends it.
+"""Staying in step: a sync whenever something changes, here or at a remote, until somebody ends it.
 
 A change that memlane makes here is in the journal, which is quick to ask. What an editor or git did to the files is
-found by a whole sync from time to time.
+found by a whole sync from time to time. Each remote goes its own way: one that cannot be reached delays no other.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from memlane.care import sync as syncing
 from memlane.care.sync import state as states
 from memlane.care.sync.results import Synced
-from memlane.core.errors import MemlaneError
+from memlane.core.errors import Busy, MemlaneError
 from memlane.exchange import remotes
 from memlane.exchange.remotes import Unreachable
 
@@ -31,38 +31,62 @@ def watch(bank: Bank, name: str | None = None, sleep: Callable[[float], None] = 
 
     What cannot get better by waiting is raised.
     """
-    wait = FIRST_WAIT
+    waits: dict[str, float] = {}  # of the remotes that were not reached: how long each waits,
+    left: dict[str, float] = {}  # and how much of that is left
     while True:
-        before = _last_change(bank)
-        try:
-            yield from syncing.sync(bank, name)
-        except Unreachable as error:
-            yield f"{error} Trying again in {wait:.0f} s."
-            sleep(wait)
-            wait = min(wait * 2, LONGEST_WAIT)
-            continue
-        wait = FIRST_WAIT
-        _wait(bank, name, before, sleep)
+        before, brought = _last_change(bank), False
+        for each in _names(bank, name):
+            if left.get(each, 0.0) > 0:
+                continue
+            try:
+                done = syncing.sync(bank, each)
+            except (Unreachable, Busy) as error:
+                left[each] = waits[each] = min(waits[each] * 2, LONGEST_WAIT) if each in waits else FIRST_WAIT
+                yield f"{error} Trying again in {waits[each]:.0f} s."
+                continue
+            waits.pop(each, None)
+            left.pop(each, None)
+            brought = brought or any(one.received or one.removed or one.forgotten for one in done)
+            yield from done
+        reached = [each for each in _names(bank, name) if each not in waits]
+        if reached:
+            begun = time.monotonic()
+            # what one remote has brought is for those that had their turn before it
+            _wait(bank, reached, before, min([PAUSE if brought and len(reached) > 1 else WHOLE, *left.values()]))
+            spent = time.monotonic() - begun
+        else:
+            spent = min(left.values())
+            sleep(spent)
+        left = {each: seconds - spent for each, seconds in left.items()}
 
 
-def _wait(bank: Bank, name: str | None, before: int, sleep: Callable[[float], None]) -> None:
-    """Wait until something may have changed."""
-    until = time.monotonic() + WHOLE
+def _names(bank: Bank, name: str | None) -> list[str]:
+    """Which remotes to be in step with. Raises NotFound."""
     with states.opened(bank.root) as state:
-        chosen = [each for each in (state.remotes() if state else ()) if name in (None, each.name)]
-        cursors = {each.url: state.noted(each.name).cursor for each in chosen} if state else {}
-    if len(cursors) == 1:
-        [(url, cursor)] = cursors.items()
-        with closing(remotes.opened(url)) as remote:
-            while time.monotonic() < until and _last_change(bank) == before:
+        found = [each.name for each in state.remotes()] if state else []
+    if not found:
+        raise syncing.without_remote()
+    if name is None:
+        return found
+    if name not in found:
+        raise states.no_remote(name)
+    return [name]
+
+
+def _wait(bank: Bank, names: Sequence[str], before: int, seconds: float) -> None:
+    """Wait until something may have changed, here or at one of these remotes, at most so long."""
+    until = time.monotonic() + seconds
+    with ExitStack() as held:
+        with states.opened(bank.root) as state:
+            known = [(each.url, state.noted(each.name).cursor) for each in map(state.remote, names)] if state else []
+        watched = [(held.enter_context(closing(remotes.opened(url))), cursor) for url, cursor in known]
+        while (left := until - time.monotonic()) > 0 and _last_change(bank) == before:
+            for remote, cursor in watched:
                 try:
-                    if remote.watch(cursor, PAUSE):
+                    if remote.watch(cursor, min(left, PAUSE) / len(watched)):
                         return
                 except MemlaneError:  # the sync that follows says what is wrong
                     return
-        return
-    while time.monotonic() < until and _last_change(bank) == before:
-        sleep(PAUSE)
 
 
 def _last_change(bank: Bank) -> int:

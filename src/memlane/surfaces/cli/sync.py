@@ -11,6 +11,7 @@ import click
 from memlane.bank import Bank
 from memlane.care import sync as syncing
 from memlane.care.sync.results import Held, Synced
+from memlane.core.errors import InvalidInput
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import with_bank
 from memlane.surfaces.cli.output import print_json, print_line, say
@@ -95,18 +96,15 @@ def now(bank: Bank, name: str | None, watch: bool, deletions: bool, as_json: boo
     $ memlane sync now
     $ memlane sync now team --watch
     """
+    if watch and deletions:
+        raise InvalidInput(
+            "--deletions is for one sync, and --watch makes many.",
+            hint="Run `memlane sync --deletions` once, and then `memlane sync --watch`.",
+        )
     if watch:
-        from memlane.care.sync.watching import watch as watching
-
-        # the first process of a container does not end by this signal unless it says so
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        for done in watching(bank, name):
-            if isinstance(done, str):
-                say(done)
-            elif done.changed:
-                _print([done], as_json)
-        return
-    _print(bank.sync(name, deletions=deletions), as_json)
+        _watch(bank, name, as_json)
+    else:
+        _print(bank.sync(name, deletions=deletions), as_json)
 
 
 @sync.command()
@@ -151,6 +149,21 @@ def remove(bank: Bank, name: str, as_json: bool) -> None:
         print_json({"removed": name})
     else:
         print_line(name)
+
+
+def _watch(bank: Bank, name: str | None, as_json: bool) -> None:
+    from memlane.care.sync.watching import watch
+
+    # the first process of a container does not end by this signal unless it says so
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    kept: dict[str, tuple[list[Held], list[Held]]] = {}  # what each remote does not take or give, as it was said last
+    for done in watch(bank, name):
+        if isinstance(done, str):
+            say(done)
+            continue
+        before, kept[done.remote] = kept.get(done.remote, ([], [])), (done.held, done.unsent)
+        if done.changed or kept[done.remote] != before:
+            _print([done], as_json)
 
 
 def _print(done: list[Synced], as_json: bool) -> None:
