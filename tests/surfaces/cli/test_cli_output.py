@@ -13,8 +13,9 @@ import pytest
 import terminals
 from commands import MEMLANE, Run
 from memlane import Bank
+from memlane.core.errors import StorageError
 from memlane.recall.snippets import marked
-from memlane.surfaces.cli.output import MANY, PAGE, print_rows, width, wrapped
+from memlane.surfaces.cli.output import MANY, PAGE, complain, print_rows, width, wrapped
 
 SET_BY_OTHERS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")  # the last by pytest, for its own processes
 
@@ -204,3 +205,12 @@ def test_rows_are_printed_a_page_at_a_time_as_they_come(capsys: pytest.CaptureFi
 
     print_rows(rows())
     assert (seen, capsys.readouterr().out) == ([0, PAGE, PAGE], f"notes:{2 * PAGE}\ta title\n")
+
+
+def test_a_next_step_of_several_lines_can_be_copied_and_none_passes_for_one_of_ours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    complain(StorageError("No\nerror: rights.", hint="Run this:\n\ncreate schema a;\nerror: \x1b[31mforged\n"))
+    assert capsys.readouterr().err == (
+        "error: No\\u000aerror: rights.\nnext: Run this:\n\n    create schema a;\n    error: \\u001b[31mforged\n"
+    )

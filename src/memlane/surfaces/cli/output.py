@@ -249,11 +249,16 @@ def say_notes(notes: Iterable[str]) -> None:
 
 
 def complain(error: MemlaneError) -> None:
-    """Print an error and its next step to stderr."""
+    """Print an error and its next step to stderr.
+
+    A step may have several lines, such as SQL to be copied. They are indented, so that none passes for one of ours.
+    """
     echo(Styled("error:", "red", bold=True), f" {_line(str(error))}", err=True)
-    hint = error.to_dict()["hint"]
-    if hint:
-        echo(Styled("next:", "cyan", bold=True), f" {_line(hint)}", err=True)
+    first, *more = error.to_dict()["hint"].rstrip("\n").split("\n")
+    if first:
+        echo(Styled("next:", "cyan", bold=True), f" {first}", err=True)
+    for line in more:
+        echo(f"{' ' * BELOW}{line}".rstrip(), err=True)
 
 
 def width(text: str) -> int:
