@@ -116,3 +116,18 @@ def test_what_is_meant_for_one_sync_is_not_promised_for_many(bank: Bank, run: Ru
 def test_a_word_of_the_command_is_no_name_of_a_remote(bank: Bank, run: Run, remote: Path, name: str) -> None:
     assert run("sync", "add", name, str(remote)).code == 2
     assert sync.status(bank) == []
+
+
+def test_undo_takes_back_what_was_changed_last_and_not_what_the_command_has_brought(
+    bank: Bank, run: Run, remote: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = Bank.init(tmp_path_factory.mktemp("other"))
+    other.add("Hers.", title="Hers")
+    sync.add(other, "team", str(remote))
+    sync.sync(other)
+    run("add", "Mine.", "--title", "Mine")
+    run("sync", "add", "team", str(remote))
+    run("sync")
+    assert [line.split("\t")[3] for line in run("undo", "--list").out.splitlines()] == ["sync", "add"]
+    run("undo")
+    assert ((bank.root / "mine.md").exists(), (bank.root / "hers.md").exists()) == (False, True)

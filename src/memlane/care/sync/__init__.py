@@ -21,6 +21,7 @@ from memlane.care.sync.state import Settings
 from memlane.core.choosing import scope_given
 from memlane.core.errors import Busy, InvalidInput, MemlaneError, NotFound
 from memlane.disk import files, journal
+from memlane.disk.written import SYNC
 from memlane.exchange import remotes
 from memlane.lanes import NAMES
 
@@ -122,7 +123,8 @@ def _each(
     with _alone(state):
         for each in chosen:
             try:
-                with closing(remotes.opened(each.url)) as remote:
+                # a change of its own, also within a command or a tool's call: what it brings is not the user's work
+                with closing(remotes.opened(each.url)) as remote, journal.change(SYNC, joins=False):
                     done.append(engine.run(bank, state, each, remote, **how))
             except MemlaneError as error:
                 state.note(each.name, failed=str(error))
