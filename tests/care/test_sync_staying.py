@@ -193,6 +193,38 @@ def test_a_remote_that_cannot_be_reached_keeps_none_of_the_others_from_being_in_
     assert [bool(each.failed) for each in sync.status(ann)] == [True, False]
 
 
+def test_what_is_held_back_is_named_so_that_a_person_can_allow_it(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    (ann.root / "leak.md").write_text(f"# Leak\n\nThe token is {token}.\n")
+    configure(ann, '[gate]\nsecrets = "off"')
+    synced(Bank.open(tmp_path / "ann"), bob)
+    [held] = sync.status(bob)[0].held
+    name = held.why.rpartition(", ")[2].removesuffix(")")
+    assert held.why == f"looks like it contains a secret or personal data (GitHub token, {name})"
+    configure(bob, f'[[allow]]\nfingerprint = "{name}"\nreason = "A made-up one."')
+    synced(Bank.open(tmp_path / "bob"))
+    assert (sorted(contents(bob)), sync.status(bob)[0].held) == (["leak.md"], ())
+
+
+def configure(bank: Bank, text: str) -> None:
+    file = bank.config.file
+    assert file
+    file.write_text(f"{file.read_text()}\n{text}\n")
+    trusted(file)
+
+
+def test_many_secrets_are_held_back_and_some_of_them_named(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    for number in range(30):
+        token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + f"1234{number:02}"
+        (ann.root / f"leak-{number}.md").write_text(f"# Leak\n\nThe token is {token}.\n")
+    configure(ann, '[gate]\nsecrets = "off"')
+    synced(Bank.open(tmp_path / "ann"), bob)
+    held = sync.status(bob)[0].held
+    assert (len(held), sum("github-token@" in one.why for one in held)) == (30, 20)
+
+
 @pytest.mark.parametrize(("url", "scope"), [("", "shared"), (" ", "shared"), ("{top}/home", "file:src/auth.py")])
 def test_what_is_no_address_or_no_scope_of_a_remote_is_not_added(tmp_path: Path, url: str, scope: str) -> None:
     (tmp_path / "home").mkdir()

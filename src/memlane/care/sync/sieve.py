@@ -31,7 +31,9 @@ from memlane.lanes import scan
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
+LOOKS_LIKE = "looks like it contains a secret or personal data"
 _NAMED = 5  # reasons of one file
+_FINGERPRINTS = 20  # of one sync: each takes a twentieth of a second, on purpose
 
 
 class Sieve:
@@ -41,6 +43,7 @@ class Sieve:
         self._bank = bank
         self._guard = bank.guard
         self._reader = Reader(bank)
+        self._fingerprints: dict[tuple[str, str], str] = {}
 
     def close(self) -> None:
         self._reader.close()
@@ -102,8 +105,21 @@ class Sieve:
             for piece in (visible(text), *_unescaped(text, place)):
                 options = {"email": guard.email, "phone": guard.phone, "allow": guard.allow, "marks": marks}
                 for finding in secrets.scan(piece, **options):  # type: ignore[arg-type]
-                    found[f"looks like it contains a secret or personal data ({finding.description})"] = None
-        return tuple(found)[:_NAMED]
+                    if len(found) < _NAMED:
+                        name = self._fingerprint(finding.rule, piece[finding.start : finding.end])
+                        found[f"{LOOKS_LIKE} ({', '.join(filter(None, (finding.description, name)))})"] = None
+        return tuple(found)
+
+    def _fingerprint(self, rule: str, value: str) -> str:
+        """The name under which a person can allow what was found: what is not here, nothing else could name.
+
+        "" after so many: those that are left get theirs when the gate has changed, and judges again.
+        """
+        from memlane.gate.fingerprints import fingerprint
+
+        if (rule, value) not in self._fingerprints and len(self._fingerprints) < _FINGERPRINTS:
+            self._fingerprints[rule, value] = fingerprint(rule, value, self._guard.salt)
+        return self._fingerprints.get((rule, value), "")
 
     # -- what was forgotten
 

@@ -11,6 +11,7 @@ import click
 from memlane.bank import Bank
 from memlane.care import sync as syncing
 from memlane.care.sync.results import Held, Synced
+from memlane.care.sync.sieve import LOOKS_LIKE
 from memlane.core.errors import InvalidInput
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import with_bank
@@ -133,6 +134,11 @@ def status(bank: Bank, as_json: bool) -> None:
             print_line(f"  {_count(len(each.waiting), 'file')} to be sent: {', '.join(each.waiting[:5])}")
         _print_held("held back: not written here", each.held)
         _print_held("not sent", each.unsent)
+    if any(LOOKS_LIKE in one.why for each in found for one in (*each.held, *each.unsent)):
+        say(
+            "next: take the value out where it was written. If it is no secret, allow it by the name in brackets, "
+            '`memlane gate allow NAME --reason "…"`; the next sync goes on'
+        )
 
 
 @sync.command()
