@@ -166,6 +166,22 @@ def test_a_request_without_a_token_is_told_where_to_get_one(folder: Path) -> Non
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("Bearer bob", "This token does not count: it is unknown here, has expired, or was revoked."),
+        ("bearer bob", "This token does not count: it is unknown here, has expired, or was revoked."),
+        ("Bearer ", "A bearer token is required."),
+        ("Basic YW5uOmFubg==", "A bearer token is required."),
+    ],
+)
+def test_who_sends_a_token_that_does_not_count_is_told_so(folder: Path, given: str, why: str) -> None:
+    with served(folder, ann="memory:read") as url:
+        status, headers = sent(url, authorization=given)
+    assert (status, headers["www-authenticate"].split(", ")[0]) == (401, 'Bearer error="invalid_token"')
+    assert f'error_description="{why}"' in headers["www-authenticate"]
+
+
 @pytest.mark.parametrize("era", ["legacy", "auto"])
 def test_a_token_for_more_may_do_less_as_well(folder: Path, era: str) -> None:
     with served(folder, ann="memory:remove") as url:

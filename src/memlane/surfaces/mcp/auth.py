@@ -227,7 +227,7 @@ class Guard:
                 why = "Who made the token cannot be asked at the moment: try again later."
                 await answer(send, 503, why, {"retry-after": "30"})
             else:
-                await self._refuse(send, 401, "invalid_token", "A bearer token is required.", SCOPES[0])
+                await self._refuse(send, 401, "invalid_token", _unauthorized(given), SCOPES[0])
             return
         access, who = access_of(user.access_token), principal_components(user.access_token)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -281,6 +281,14 @@ class Guard:
         said = f'Bearer error="{error}", error_description="{plain}", scope="{wanted}"'
         said += f', resource_metadata="{self._metadata}"'
         await answer(send, status, why, {"www-authenticate": said})
+
+
+def _unauthorized(given: Sequence[bytes]) -> str:
+    """Why a request was not let in. What is wrong with a token is not said: whoever guesses learns nothing."""
+    scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+    if scheme.lower() == b"bearer" and token.strip():
+        return "This token does not count: it is unknown here, has expired, or was revoked."
+    return "A bearer token is required."
 
 
 async def answer(send: Send, status: int, why: str, headers: dict[str, str]) -> None:
