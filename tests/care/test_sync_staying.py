@@ -193,6 +193,16 @@ def test_a_remote_that_cannot_be_reached_keeps_none_of_the_others_from_being_in_
     assert [bool(each.failed) for each in sync.status(ann)] == [True, False]
 
 
+def test_nothing_waits_of_a_note_that_went_to_another_scope(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann", scopes=["shared", "billing"])
+    ann.add("Bills are due on Mondays.", title="Bills")
+    synced(ann)
+    for scope in ("billing", "shared"):
+        ann.update("notes:bills", scope=scope)
+        synced(ann)
+        assert [(each.files, each.waiting) for each in sync.status(ann)] == [(1, ())]
+
+
 def test_what_is_held_back_is_named_so_that_a_person_can_allow_it(tmp_path: Path) -> None:
     ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
     token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"

@@ -347,7 +347,10 @@ class _Run(Receiving):
 
 def waiting(bank: Bank, settings: Settings, known: Collection[Known]) -> Iterator[str]:
     """The files here that the remote does not have, or has otherwise, as far as we know."""
-    at = {each.path: each for each in known if each.version or each.unsent}
+    at: dict[str, Known] = {}
+    for each in known:
+        if (each.version or each.unsent) and not is_there(at.get(each.path)):  # it may have left a scope
+            at[each.path] = each
     here = {place.path: place for place, _ in travel.here(bank, settings.lanes or NAMES, at.__contains__)}
     for path, place in here.items():
         one = at.get(path)
