@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -240,3 +241,31 @@ def test_a_store_that_broke_off_while_it_was_tried_is_not_called_careless(serve:
         put(remote, "a.md")
     assert keys(client) == {}
     put(remote, "a.md")
+
+
+@pytest.mark.parametrize(
+    ("keys", "where", "why"),
+    [
+        ({}, "endpoint=http://127.0.0.1:1", "there are no keys"),
+        ({"AWS_ACCESS_KEY_ID": "key"}, "endpoint=http://127.0.0.1:1", "of its two keys one is missing"),
+        (KEYS, "endpoint=http://127.0.0.1:1", "nobody answers at its endpoint"),
+        (KEYS, "endpoint=nonsense", "its endpoint is no address"),
+        (KEYS, "profile=nobody", "there is no such profile in ~/.aws"),
+    ],
+)
+def test_why_a_store_is_not_reached_is_said_in_words(
+    keys: dict[str, str], where: str, why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    s3._session.cache_clear()
+    try:
+        with pytest.raises(Unreachable) as told:
+            list(opened(f"s3://memory/team?region=us-east-1&{where}").changes(""))
+    finally:
+        s3._session.cache_clear()
+    assert str(told.value) == f"The bucket memory cannot be reached: {why}."

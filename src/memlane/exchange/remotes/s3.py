@@ -52,6 +52,18 @@ _ESCAPE = b"\0"
 _PARAMETERS = ("endpoint", "region", "profile")
 _GONE = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+_WHY = {  # by the name of the error
+    "NoCredentialsError": "there are no keys",
+    "PartialCredentialsError": "of its two keys one is missing",
+    "ProfileNotFound": "there is no such profile in ~/.aws",
+    "EndpointConnectionError": "nobody answers at its endpoint",
+    "ConnectTimeoutError": "its endpoint does not answer in time",
+    "ReadTimeoutError": "its endpoint does not answer in time",
+    "ConnectionClosedError": "its endpoint broke off",
+    "SSLError": "its endpoint has no certificate that counts here",
+    "NoRegionError": "the address names no region",
+    "ValueError": "its endpoint is no address",
+}
 
 
 class S3Remote:
@@ -274,7 +286,7 @@ class S3Remote:
                 raise
             unknown = " The write may have arrived: read it again to find out." if writing else ""
             raise Unreachable(
-                f"The bucket {self._bucket} cannot be reached: {type(error).__name__}.{unknown}",
+                f"The bucket {self._bucket} cannot be reached: {_why(error)}.{unknown}",
                 hint="Check the endpoint, the network, and the keys in ~/.aws/credentials or AWS_ACCESS_KEY_ID.",
             ) from error
 
@@ -298,6 +310,12 @@ class S3Remote:
 def _session(profile: str | None) -> Any:
     """It reads descriptions of every service of Amazon's, which takes longer than many a sync."""
     return Session(profile=profile)
+
+
+def _why(error: Exception) -> str:
+    """What is wrong, in words of ours: those of the library may hold an address with a query, or a line of a file."""
+    name = type(error).__name__
+    return _WHY.get(name, name)
 
 
 def _code(error: Any) -> str:
