@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -244,6 +245,30 @@ def test_many_files_that_vanish_are_not_deleted_at_the_remote_without_a_word(tmp
     assert len(at_remote(tmp_path)) == 30
     sync.sync(ann, TEAM, deletions=True)
     assert at_remote(tmp_path) == {}
+
+
+def test_a_small_bank_that_was_made_anew_deletes_nothing_at_the_remote(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann")
+    for title in ("Deploy day", "Lunch"):
+        ann.add(f"{title} is on Tuesdays.", title=title)
+    synced(ann)
+    before = at_remote(tmp_path)
+    shutil.rmtree(ann.root)
+    anew = Bank.init(tmp_path / "ann")
+    with pytest.raises(InvalidInput, match="2 of 2 files that team has are gone here: nothing was sent"):
+        synced(anew)
+    assert at_remote(tmp_path) == before
+
+
+def test_all_of_a_small_bank_that_was_deleted_with_memlane_is_deleted_at_the_remote(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann")
+    for title in ("Deploy day", "Lunch"):
+        ann.add(f"{title} is on Tuesdays.", title=title)
+    synced(ann)
+    ann.delete("notes:deploy-day")
+    ann.delete("notes:lunch")
+    synced(ann)
+    assert list(at_remote(tmp_path)) == ["tombstones.jsonl"]
 
 
 def test_a_remote_that_is_empty_again_gets_everything_anew(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from memlane.lanes.merging import Unmergeable
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-MANY, SHARE = 20, 2  # files that may vanish here without a question: so many, or less than one in two
+MANY, SHARE = 20, 2  # files that may vanish here without a question: so many and not all, or less than one in two
 _ROUNDS = 5
 _ATTEMPTS = 50  # at one file, while others change it at the same time
 
@@ -320,10 +320,10 @@ class _Run(Receiving):
             raise StorageError(
                 "The bank's folder is gone.", hint="Bring it back: `memlane recover` shows what it held."
             )
-        if self.deletions or len(gone) <= MANY or len(gone) * SHARE <= len(there):
+        if self.deletions or not _is_much(len(gone), len(there)):
             return
         gone = [known for known in gone if not self._is_meant(known)]
-        if len(gone) > MANY and len(gone) * SHARE > len(there):
+        if _is_much(len(gone), len(there)):
             raise InvalidInput(
                 f"{len(gone):,} of {len(there):,} files that {self.name} has are gone here: nothing was sent.",
                 hint=f"If that is meant, `memlane sync {self.name} --deletions` deletes them there; "
@@ -343,6 +343,11 @@ class _Run(Receiving):
     def _is_ours(self, path: str) -> bool:
         place = travel.place_of(self.bank, path)
         return isinstance(place, Place) and (not place.lane or place.lane in self.lanes)
+
+
+def _is_much(gone: int, there: int) -> bool:
+    """Whether so many files are gone that nobody may have meant it: most of them, or of a small bank all."""
+    return (gone > MANY and gone * SHARE > there) or 1 < gone == there
 
 
 def waiting(bank: Bank, settings: Settings, known: Collection[Known]) -> Iterator[str]:
