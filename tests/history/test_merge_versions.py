@@ -171,7 +171,7 @@ def test_marks_that_were_made_to_keep_a_reader_busy_do_not(made: str) -> None:
 def test_a_memory_in_versions_says_how_many(count: int, word: str, tmp_path: Path) -> None:
     bank = Bank.init(tmp_path)
     (bank.root / "a.md").write_text(versions(*"PQRST"[:count]))
-    why = f"has {word} versions of a text from different branches; keep what is right and delete the"
+    why = f"has {word} versions of a text, of different branches or members; keep what is right and delete the"
     assert [problem.why for problem in bank.problems()] == [f"{why} memlane:versions lines"]
     bank.update("notes:a", text="P")
     assert bank.problems() == []
@@ -182,8 +182,8 @@ def test_a_review_lists_what_is_in_versions_until_it_is_settled(run: Run) -> Non
     run("add", versions("P", "Q"), "--title", "Day")
     listed = run("review", "--only", "versions")
     assert listed.out == (
-        "1\tversions\tlook at\tnotes:day\thas two versions of a text from different branches; keep what is right and "
-        "delete the memlane:versions lines\tmemlane review --show --only versions notes:day\n"
+        "1\tversions\tlook at\tnotes:day\thas two versions of a text, of different branches or members; "
+        "keep what is right and delete the memlane:versions lines\tmemlane review --show --only versions notes:day\n"
     )
     assert run("review", "--show", "--only", "versions", "notes:day").err == "next: memlane edit notes:day\n"
     run("edit", "notes:day", "P")

@@ -61,7 +61,8 @@ def undecided(memory: Memory) -> str | None:
             return f"has {_LINES} that do not belong together; keep what is right and delete those lines"
         count = max(2, alternatives.most(memory.text))
         many = _COUNTS.get(count, count)
-        return f"has {many} versions of a text from different branches; keep what is right and delete the {_LINES}"
+        whose = "of different branches or members"
+        return f"has {many} versions of a text, {whose}; keep what is right and delete the {_LINES}"
     if memory.fields.get(CONFLICTS) and _is_ours(memory.fields[CONFLICTS]):
         keys = ", ".join(map(str, memory.fields[CONFLICTS]))
         return f"was given several values on different branches ({keys}); choose, then delete the key {CONFLICTS}"
