@@ -58,6 +58,19 @@ def test_a_deletion_is_of_what_came_over_another_remote_too(tmp_path: Path) -> N
     assert ["deploy.md" in files for files in settled(ann, bob)] == [False, False]
 
 
+def test_a_note_that_was_kept_once_can_be_deleted_later(tmp_path: Path) -> None:
+    """A change beat its deletion, which is part of the past of the note for those alone who heard of it."""
+    ann, bob, eve = team(tmp_path, {"ann": ["home", "work"], "bob": ["home"], "eve": ["work"]})
+    id = _store(bob, "notes")
+    for bank in (bob, ann, eve):
+        sync.sync(bank)
+    eve.delete(id)
+    bob.append(id, "Not before noon.")
+    assert ["deploy.md" in files for files in settled(eve, ann, bob)] == [True] * 3
+    bob.delete(id)
+    assert ["deploy.md" in files for files in settled(bob, ann, eve)] == [False] * 3
+
+
 def test_whoever_is_sent_an_old_text_has_changed_nothing(tmp_path: Path) -> None:
     """Else the next change of the new text would be one of a text that its author has not seen."""
     ann, bob, eve = team(tmp_path, {"ann": ["home"], "bob": ["home", "work"], "eve": ["home", "work"]})

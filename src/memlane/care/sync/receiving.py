@@ -348,7 +348,9 @@ class Receiving:
             alike = said == have and _is_shared(self.bank, self.sieve, place, ours)
             return self._noted(coming, ours, _either(ours, theirs) if alike else ours)
         # with several remotes, what changed at one of them may lack what another one brought: no side is the later
-        apart = bool(self.several and said and not lineage.covers(said, have) and base in (ours, theirs))
+        # but whoever deletes a file has seen what it held: a deletion of just what the other side has is one
+        there = ours is not None and theirs is not None
+        apart = bool(self.several and said and there and not lineage.covers(said, have) and base in (ours, theirs))
         if ours is None and theirs is not None and theirs == base and said and self.sieve.is_wanted(place, theirs):
             base = None  # somebody has deleted it, too, and restored it: that is a change, though nothing of it shows
         # or it was made of what is here, which came over another remote: what this one had before does not count
