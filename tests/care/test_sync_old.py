@@ -58,6 +58,25 @@ def test_a_deletion_is_of_what_came_over_another_remote_too(tmp_path: Path) -> N
     assert ["deploy.md" in files for files in settled(ann, bob)] == [False, False]
 
 
+@pytest.mark.parametrize("who", ["ann", "bob"])
+def test_an_entry_that_was_changed_twice_is_no_clash_where_others_added_some_between(tmp_path: Path, who: str) -> None:
+    """Ann hears of the first change at work, with what Bob added, and of the second at home, without that."""
+    everywhere = ["home", "work"]
+    ann, bob, cid = team(tmp_path, {"ann": everywhere, "bob": ["work"], "cid": everywhere})
+    id = _store(cid, "topics")
+    settled(ann, bob, cid)
+    cid.update(id, "Deploys go out on Mondays.")
+    sync.sync(cid, "work")
+    {"ann": ann, "bob": bob}[who].topics.store("auth/oauth2", "Lunch is at noon.", title="Lunch")
+    sync.sync(bob)
+    cid.update(id, "Deploys go out on Fridays.")
+    sync.sync(cid, "home")
+    sync.sync(ann, "work")
+    sync.sync(ann, "home")
+    settled(ann, bob, cid)
+    assert _texts(ann, bob, cid) == [["Deploys go out on Fridays.", "Lunch is at noon."]] * 3
+
+
 def test_a_note_that_was_kept_once_can_be_deleted_later(tmp_path: Path) -> None:
     """A change beat its deletion, which is part of the past of the note for those alone who heard of it."""
     ann, bob, eve = team(tmp_path, {"ann": ["home", "work"], "bob": ["home"], "eve": ["work"]})
