@@ -29,10 +29,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import lru_cache
-from itertools import groupby, zip_longest
+from itertools import chain, zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -265,10 +264,11 @@ class Composer:
             if most is not None and len(chosen) - bool(same) >= most:
                 left_out.append(LeftOut(item.memory.id, f"there are {most} better ones"))
                 continue
-            forms = [self._written(form) for form in item.forms()]
-            fitting = self._fitting(kind, chosen, place, forms, budget)
+            whole, *parts = item.forms()
+            whole = self._written(whole)
+            fitting = self._fitting(kind, chosen, place, chain([whole], map(self._written, parts)), budget)
             if fitting is None:
-                left_out.append(LeftOut(item.memory.id, f"its {forms[0].tokens} tokens do not fit"))
+                left_out.append(LeftOut(item.memory.id, f"its {whole.tokens} tokens do not fit"))
                 continue
             if same:
                 because = "is newer" if _newer(item.memory, same.memory) else "is the user's own word"
@@ -284,13 +284,13 @@ class Composer:
         return Block.of(text, memories, (*left_out, *others), self.count(text), why)
 
     def _fitting(
-        self, kind: str, chosen: Sequence[_Item], place: int, forms: Sequence[_Item], budget: int | None
+        self, kind: str, chosen: Sequence[_Item], place: int, forms: Iterator[_Item], budget: int | None
     ) -> _Item | None:
         """The first of an item's forms that fits beside the chosen items, but for the one in its place; None when none
         does.
         """
         if budget is None:
-            return forms[0]
+            return next(forms)
         chosen = [*chosen[:place], *chosen[place + 1 :]]
         # a quick estimate first; two tokens per entry to spare, since a tokenizer may join some across entries
         left = budget - sum(item.tokens for item in chosen) + 2 * len(chosen)
@@ -423,17 +423,17 @@ class _Item:
 
 def _text(kind: str, items: Sequence[_Item]) -> str:
     """The fenced block of these items, by group; "" without any."""
-    if not items:
-        return ""
-    rules = _rules([item.entry for item in items if item.group == RULES])
-    items = [item for item in items if item.group != RULES]
-    if not items:
+    entries: dict[str, list[str]] = {}
+    for item in items:
+        entries.setdefault(item.group, []).append(item.entry)
+    rules = _rules(entries.pop(RULES, []))
+    if not entries:
         return rules
-    owners = sorted({item.memory.owner for item in items})
+    owners = sorted({item.memory.owner for item in items if item.group != RULES})
     files = " and ".join("the user's own" if owner else "this project" for owner in owners)
     parts = [f"<memlane-{kind}>\n{_PREFACE.format(files=files)}"]
-    for title, group in groupby(_ordered(items), key=lambda item: item.group):
-        parts.append("\n".join((f"### {title}", "", *(item.entry for item in group))))
+    for title in sorted(entries, key=_GROUPS.index):
+        parts.append("\n".join((f"### {title}", "", *entries[title])))
     return rules + "\n\n".join(parts) + f"\n</memlane-{kind}>\n"
 
 
@@ -531,7 +531,10 @@ def without_blocks(text: str) -> str:
     return " ".join((*parts, text[at:]))
 
 
-_relative = lru_cache(1_000)(os.path.relpath)
+def _relative(path: str, root: str) -> str:
+    """As `os.path.relpath`, which takes ten times as long for what is below the root, as nearly all is."""
+    path, above = os.path.normpath(path), root + os.sep
+    return path.removeprefix(above) if path.startswith(above) else os.path.relpath(path, root)
 
 
 @remembered_whole(1_000)  # who asks again sees much of the same

@@ -20,8 +20,6 @@ from memlane.core.digests import blake2b
 from memlane.disk import rooted, state
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memlane.bank import Bank
     from memlane.core.model import Memory
 
@@ -29,7 +27,7 @@ MANY = 100  # texts of one question that are noted apart
 MOST, MOST_OF_MANY = 64 * 1024, 16 * 1024 * 1024  # bytes of a file; then it begins anew
 _MARK = 33  # bytes of a line of such a file
 _SOURCES = ("core", "gate", "gate/secrets")  # where the rules are written
-_kept: dict[Path, tuple[bytes, set[bytes]]] = {}  # by place: the key and what is noted
+_kept: dict[str, tuple[bytes, set[bytes]]] = {}  # by place: the key and what is noted
 
 
 def passing(bank: Bank, check: str, texts: Sequence[str], look: Callable[[str], bool]) -> list[bool]:
@@ -37,12 +35,13 @@ def passing(bank: Bank, check: str, texts: Sequence[str], look: Callable[[str], 
 
     `check` names the check and all that it depends on besides the text and our own rules.
     """
-    from memlane.index.seal import HARMLESS, beside
+    from memlane.index.seal import HARMLESS
 
     name, most = (HARMLESS, MOST) if len(texts) < MANY else (f"many.{HARMLESS}", MOST_OF_MANY)
-    place, edition = beside(bank.index_file, name), _edition()
-    if place is None or not edition:
+    token, edition = bank.index_file.token_file, _edition()
+    if token is None or not edition:
         return list(map(look, texts))
+    place = f"{token}.{name}"  # as `seal.beside` says, without what a Path costs for each text
     key, known = _read(place, most)
     own = blake2b(f"{edition}\0{check}".encode("utf-8", "surrogatepass"), key=key).digest()
     marks = (blake2b(text.encode("utf-8", "surrogatepass"), key=own, digest_size=16) for text in texts)
@@ -62,22 +61,22 @@ def suspicious(bank: Bank, memory: Memory) -> tuple[str, ...]:
     return () if passes else memory.suspicious
 
 
-def _note(place: Path, most: int, key: bytes, marks: set[bytes]) -> None:
+def _note(place: str, most: int, key: bytes, marks: set[bytes]) -> None:
     """Add marks to the file, whose first line is the key. It only saves time: where it cannot be, nothing happens."""
     with suppress(OSError):
-        lines = marks if place.exists() else [key.hex().encode(), *marks]
-        if state.append(place.parent, place.name, b"\n".join(lines)) > most:
-            state.remove([os.fspath(place)])  # the next process begins anew; this one knows what it has seen
+        lines = marks if os.path.exists(place) else [key.hex().encode(), *marks]
+        if state.append(*os.path.split(place), b"\n".join(lines)) > most:
+            state.remove([place])  # the next process begins anew; this one knows what it has seen
             if len(_kept.get(place, (key, marks))[1]) * _MARK > 4 * most:
                 _kept.pop(place, None)
 
 
-def _read(place: Path, most: int) -> tuple[bytes, set[bytes]]:
+def _read(place: str, most: int) -> tuple[bytes, set[bytes]]:
     """The key and the marks of a file; of one that is not there or damaged, a new key."""
     if place not in _kept:
         lines: list[bytes] = []
         with suppress(OSError):
-            lines = state.Opened(os.fspath(place)).read(0, 2 * most).split()
+            lines = state.Opened(place).read(0, 2 * most).split()
         try:
             key = bytes.fromhex(lines[0].decode())[:64]
         except (LookupError, ValueError):

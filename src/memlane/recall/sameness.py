@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from memlane.core.model import Memory
 from memlane.core.text import remembered_whole
@@ -29,10 +29,10 @@ class Alike:
         """A memory has taken a place. What was in it before may be named as well."""
         self._end = max(self._end, place + 1)
         words = _words(_plain(memory.text))
-        for word in words:
-            self._by_word[word].append(place)
         for word in self._few(words):
             self._by_few[word].append(place)
+        for word in words:
+            self._by_word[word].append(place)
         if not words:
             self._wordless.append(place)
 
@@ -44,13 +44,17 @@ class Alike:
         found = {*self._wordless}
         for word in self._few(words):
             found.update(self._by_word.get(word, ()))
-        for word in words:
-            found.update(self._by_few.get(word, ()))
+        for word in self._by_few.keys() & words:
+            found.update(self._by_few[word])
         return sorted(found)
 
-    def _few(self, words: Collection[str]) -> list[str]:
+    def _few(self, words: frozenset[str]) -> list[str]:
         """The rarest so far of a text's words."""
-        return sorted(words, key=lambda word: len(self._by_word.get(word, ())))[: _spare(len(words)) + 1]
+        few = _spare(len(words)) + 1
+        new = words.difference(self._by_word)  # mostly enough, and then nothing has to be counted
+        if len(new) >= few:
+            return [*new][:few]
+        return sorted(words, key=lambda word: len(self._by_word.get(word, ())))[:few]
 
 
 def _spare(size: int) -> int:
