@@ -147,8 +147,9 @@ def _search(
         allowed[parts.helped] = True
     days, factor = recency
     since = (now - timedelta(days=days + 1)).timestamp()
-    base = parts.base()
-    scores = np.where(allowed, base, _OUT)
+    scores = np.full(len(allowed), _OUT)
+    in_question = np.flatnonzero(allowed)
+    scores[in_question] = parts.base(in_question)
     if layout.newest > since:
         scores[np.flatnonzero(layout.created > since)] *= np.float32(factor)
     relevance: dict[int, float] = {}
@@ -186,7 +187,7 @@ def _search(
     relevance.update(zip(unsure, parts.relevance(unsure), strict=True))
     newest, final = layout.created.take(rows).tolist(), scores.take(rows).tolist()
     hits = []
-    for (row, memory), why, created, score in zip(found, parts.explained(rows, base), newest, final, strict=True):
+    for (row, memory), why, created, score in zip(found, parts.explained(rows), newest, final, strict=True):
         why["recency"] = round(float(factor), 4) if created > since else 1.0
         why["freshness"] = round(freshness.get(memory.id, 1.0), 4)
         if memory.unconfirmed:
@@ -217,11 +218,11 @@ class _ScoreParts:
         """How well each of these chunks fits the query."""
         return _of_chunks(self.words.chunks[pieces], self.chunk_cosines[pieces], self.vectors_share)
 
-    def base(self) -> Array:
-        """The scores of the memories."""
-        x = self.fused
+    def base(self, rows: Array) -> Array:
+        """The scores of these memories."""
+        x = self.fused.take(rows)
         if self.dated is not None:
-            x = x * np.where(self.dated, np.float32(DATED), np.float32(1))
+            x *= np.where(self.dated.take(rows), np.float32(DATED), np.float32(1))
         scores: Array = -np.expm1(-STEEPNESS * x)
         return scores
 
@@ -231,7 +232,7 @@ class _ScoreParts:
         found: list[float] = probabilities(self.encoder.name, self.cosine.take(at), self.words.evidence(at)).tolist()
         return found
 
-    def explained(self, rows: Sequence[int], base: Array) -> list[dict[str, float]]:
+    def explained(self, rows: Sequence[int]) -> list[dict[str, float]]:
         """What the score of each of these memories is made of, rounded for people."""
         at = np.array(rows, np.intp)
         words, cosine = self.words.memories.take(at), self.cosine.take(at)
@@ -245,7 +246,7 @@ class _ScoreParts:
             "closer": [round(self.closer.get(row, 0.0), 4) for row in rows],
             "neighbours": _rounded(self.fused.take(at) - self.own.take(at)),
             "date": [1.0] * len(rows) if self.dated is None else np.where(self.dated[at], DATED, 1.0).tolist(),
-            "base": _rounded(base.take(at)),
+            "base": _rounded(self.base(at)),
         }
         return [dict(zip(parts, values, strict=True)) for values in zip(*parts.values(), strict=True)]
 
@@ -256,7 +257,9 @@ def _rounded(values: Array) -> list[float]:
 
 def _ranks(values: Array, some: Array) -> list[int]:
     """Which place each of some values has among all."""
-    return [int(np.count_nonzero(values > own)) + 1 for own in some.tolist()]
+    own = some.tolist()
+    above = values[values > min(own)]  # nearly all of a large bank is below them
+    return [int(np.count_nonzero(above > value)) + 1 for value in own]
 
 
 def _of_chunks(words: Array, cosines: Array, share: float) -> Array:
