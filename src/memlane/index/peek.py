@@ -219,16 +219,14 @@ class Seen(NamedTuple):
         if not {*wanted} <= {*self.roots}:
             return None
         own = {folder for folder in {*self.folders, *self.files} if _nearest(folder, self.roots) in wanted}
-        others = {*self.roots}.difference(wanted)
-        some = {
-            folder: {
-                name: stamp
-                for name, stamp in stamps.items()
-                if (path := f"{folder}/{name}") in wanted or (folder in own and path not in others)
-            }
-            for folder, stamps in self.files.items()
-            if folder in own or any(os.path.dirname(root) == folder for root in wanted)
-        }
+        some = {folder: {**stamps} for folder, stamps in self.files.items() if folder in own}
+        for root in self.roots:  # those that are a file
+            folder, name = os.path.split(root)
+            if name in self.files.get(folder, ()):
+                if root in wanted:
+                    some.setdefault(folder, {})[name] = self.files[folder][name]
+                elif folder in own:
+                    del some[folder][name]
         return self._replace(folders={folder: self.folders[folder] for folder in own & self.folders.keys()}, files=some)
 
 

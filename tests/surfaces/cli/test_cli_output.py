@@ -184,6 +184,22 @@ def test_a_long_list_blanks_a_secret_every_time_and_looks_at_the_other_lines_onc
         assert run("list").out == f"{expected}notes:n100\t2025-01-15\tkey [REDACTED:github-token]\n"
 
 
+def test_a_search_that_prints_what_was_printed_before_loads_no_rules_and_still_blanks_a_secret(
+    bank: Bank, tmp_path: Path, run: Run
+) -> None:
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    (bank.root / "day.md").write_text("Deploys go out on Tuesdays.\n")
+    code = "import sys; from memlane.surfaces.cli import app; app(['search', 'deploys'], standalone_mode=False)\n"
+    code += "print('memlane.gate.secrets' in sys.modules, file=sys.stderr)"
+    for loaded in ("True", "False"):
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert (done.stdout.split("\t")[0], done.stderr.split()[-1]) == ("notes:day", loaded)
+    (bank.root / "key.md").write_text(f"Deploys have the key {token}\n")
+    for _ in range(2):
+        found = run("search", "deploys key").out
+        assert (token in found, "[REDACTED:github-token]" in found) == (False, True)
+
+
 def test_numbered_rows_blank_a_secret_every_time_and_keep_their_numbers(bank: Bank, run: Run) -> None:
     token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
     for number in range(MANY):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from textwrap import wrap
 from typing import Any, NoReturn
 
 import click
@@ -127,6 +126,8 @@ class App(click.Group):
             raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from textwrap import wrap
+
         for group, names in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([*names.items()])

@@ -83,10 +83,11 @@ def _lines(rows: Iterable[Row]) -> list[str]:
     return escaped("\n".join(lines)).split("\n")
 
 
-def _clean(lines: Sequence[str]) -> list[str]:
-    """Lines with secrets blanked. Of many it is noted that they have none."""
+def _clean(lines: Sequence[str], again: bool) -> list[str]:
+    """Lines with secrets blanked. Of many, and of those that may be printed `again`, it is noted that they have none:
+    to load the rules takes longer than most commands."""
     bank = _bank.get()
-    if bank is None or len(lines) < MANY:
+    if bank is None or not (again or len(lines) >= MANY):
         return [without_secrets(line) for line in lines]
     from memlane.recall.leaving import clean_lines
 
@@ -317,16 +318,17 @@ def _pieces(word: str, room: int) -> Iterator[str]:
     yield word[start:]
 
 
-def print_rows(rows: Iterable[Row], *, numbered: bool = False) -> None:
+def print_rows(rows: Iterable[Row], *, numbered: bool = False, again: bool = False) -> None:
     """Print columns, tab-separated in a pipe; a cell is one line of visible characters.
 
     On a terminal they are aligned and fit its width, and nothing is cut off: the last column is wrapped, and where
     there is no room for that, the cells that do not fit into a row's line stand below it. Rows are printed as they
     come, a page at a time, however many there are. `numbered` ones get a first column with their numbers, from 1.
+    `again` is for rows that are likely to be printed again as they are.
     """
     rows = iter(rows)
     print_lines(
-        (line for page in iter(lambda: list(islice(rows, PAGE)), []) for line in _clean(_lines(page))), numbered
+        (line for page in iter(lambda: list(islice(rows, PAGE)), []) for line in _clean(_lines(page), again)), numbered
     )
 
 

@@ -80,7 +80,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
         day = (iso(hit.memory.created_at or hit.memory.updated_at) or "-")[:10]
         by = day if options["order"] == "time" else f"{hit.score:.2f}"
         said = one_line(snippet(hit, query, 2 * (columns() - BELOW) if seen else SNIPPET))
-        print_rows([(hit.memory.id, by, f"{titled(hit.memory)}{place}", *([] if seen else [said]))])
+        print_rows([(hit.memory.id, by, f"{titled(hit.memory)}{place}", *([] if seen else [said]))], again=True)
         for line in wrapped(said, columns() - BELOW) if seen and said else ():
             echo(" " * BELOW, *(Styled(piece, bold=True) if found else piece for piece, found in marked(line, query)))
         if explain:
