@@ -24,7 +24,7 @@ from memlane.gate.outgoing import cleaned
 from memlane.lanes import NAMES
 from memlane.recall import address, under
 from memlane.recall.arguments import check_query
-from memlane.recall.leaving import without_secrets
+from memlane.recall.leaving import briefly, without_secrets
 
 if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
@@ -131,7 +131,7 @@ class Bank(Keyed):
         }  # fmt: skip
         found = listing.chosen(self, limit=limit, offset=offset, lane=lane, brief=brief, **filters)
         guards = listing.guards(self) if found else {}
-        return [cleaned(memory, guards[bool(memory.owner)]) for memory in found]
+        return [cleaned(memory, guards[bool(memory.owner)]) for memory in (briefly(found) if brief else found)]
 
     def search(
         self,

@@ -31,10 +31,10 @@ def shown(bank: Bank, memories: Iterable[Memory]) -> list[Memory]:
 
 def briefly(memories: Iterable[Memory]) -> list[Memory]:
     """The memories with the first line alone for a text: it takes time to look for secrets in all of it."""
-    return [replace(memory, text=_first_line(memory.text)) for memory in memories]
+    return [replace(memory, text=first_line(memory.text)) for memory in memories]
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
     """The line that a title may have come from, uncut."""
     return next((line for line in text.splitlines() if line.strip("#>*-+ \t")), "")
 

@@ -14,7 +14,6 @@ from memlane.gate import Guard
 from memlane.index.fields import NOTHING, Asked
 from memlane.lanes import NAMES, Worth
 from memlane.recall import scopes, under
-from memlane.recall.leaving import briefly
 from memlane.recall.superseded import marked
 
 if TYPE_CHECKING:
@@ -37,13 +36,12 @@ def chosen(
     brief: bool = False,
     **filters: Any,
 ) -> list[Memory]:
-    """As `Bank.list`, but with the secrets that the files have: see `guards`."""
+    """As `Bank.list`, but with whole texts, and with the secrets that the files have: see `guards`."""
     at, named = scopes.these(bank, scope)
     asked = Asked(where_given(where), thread, expired)
     fits = fitting(**filters, scopes=named, thread=thread, where=asked.where)
     last, first = None if limit is None else last_of(limit, offset), last_of(0, offset)
     found = _in_both(at, last, lane, fits, asked, brief=brief)[first:]
-    found = briefly(found) if brief else found
     return found if at is bank else [under.as_users(memory) for memory in found]
 
 

@@ -61,14 +61,17 @@ def without_secrets(value: T) -> T:
 
 
 def titled_lines(bank: Bank, memories: Iterable[Memory], cells: Callable[[Memory], Row]) -> Iterator[str]:
-    """Lines with the cells of brief memories, secrets blanked: their text is the line that a title may be cut from."""
+    """Lines with the cells of memories, secrets blanked: also the piece of one that a title was cut in."""
     from memlane.recall import leaving, listing
 
     guards = listing.guards(bank)
     memories = iter(memories)
     while page := list(islice(memories, PAGE)):
         lines = _lines(map(cells, page))
-        beside = ["" if memory.text.strip("#>*-+ \t") == memory.title else memory.text for memory in page]
+        firsts = [leaving.first_line(memory.text) for memory in page]  # that a title may be cut from
+        beside = [
+            "" if line.strip("#>*-+ \t") == memory.title else line for line, memory in zip(firsts, page, strict=True)
+        ]
         for guard in {*guards.values(), _guard.get()}:
             own = [at for at, memory in enumerate(page) if guard in (guards[bool(memory.owner)], _guard.get())]
             clean = leaving.clean_lines(bank, guard, [lines[at] for at in own], [beside[at] for at in own])
