@@ -121,6 +121,9 @@ torture-links: setup  ## two minutes of links at every name of a bank, under eve
 torture-sync: setup postgres  ## five minutes of members who share three remotes, while everything fails (docs/reliability.md)
 	$(BIN)/python tests/torture_sync.py --seconds 300
 
+simulate-sync: setup  ## 500 simulated teams; one that fails can be run again, and is cut short (docs/reliability.md)
+	$(BIN)/python tests/simulate_sync.py --seeds $(or $(SEEDS),1-500) --jobs 2 --shrink
+
 fuzz: setup  ## look for inputs that break a parser, with new examples each time, then the slowest ones
 	MEMLANE_FUZZ=1 $(BIN)/python -m pytest tests/test_fuzz.py
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python tests/guided.py; \
@@ -131,4 +134,4 @@ clean:  ## remove what the targets made
 	rm -rf $(VENV) $(ADAPTERS) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
 .PHONY: help setup lock sbom demo test test-adapters node postgres test-clients setup-browser lint bench torture torture-power torture-errors \
-	torture-server torture-links torture-sync fuzz clean
+	torture-server torture-links torture-sync simulate-sync fuzz clean

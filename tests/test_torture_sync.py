@@ -1,4 +1,4 @@
-"""The short version of `make torture-sync`: members who share their memory, while everything fails."""
+"""The short versions of `make torture-sync` and `make simulate-sync`: members who share their memory."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def test_a_few_seconds_of_torture_leave_all_members_with_the_same_memory() -> No
     assert wrong == {"differing": [], "lost": [], "back": [], "leaked": [], "broken": []}
     assert figures["checked"] > 0
     assert sum(figures["chaos"].values()) > 0
+
+
+def test_simulated_members_come_to_the_same_memory() -> None:
+    command = [sys.executable, str(HERE / "simulate_sync.py"), "--seeds", "1-3", "--steps", "40"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("3 runs, 0 failed\n", 0)
 
 
 # -- the harness itself
