@@ -223,3 +223,11 @@ def test_the_same_changes_merged_in_different_orders_come_to_rest_in_a_ring_of_r
     assert others == [first, first]
     last = [f"Paragraph {number} is" for number, step in list(enumerate(steps.split()))[-4:] if step.isalpha()]
     assert [text in first["deploy.md"].decode() for text in last] == [True] * len(last)
+
+
+def test_one_sync_hands_on_what_any_remote_brings(tmp_path: Path) -> None:
+    ann, bob, cid = team(tmp_path, {"ann": ["a"], "bob": ["b"], "cid": ["a", "b"]})
+    bob.add("Deploys go out on Tuesdays.", title="Deploy")
+    for bank in (bob, cid, ann):
+        sync.sync(bank)
+    assert [memory.id for memory in ann.memories()] == ["notes:deploy"]

@@ -96,6 +96,7 @@ def without_remote() -> NotFound:
 
 def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> list[Synced]:
     """Bring a bank into step with one of its remotes, or with all of them: one that fails keeps none from the others.
+    What one of them brings goes to all.
 
     Raises NotFound where there is none, and what `engine.run` does, of several failures the first.
     """
@@ -107,6 +108,12 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
                 raise states.no_remote(name)
             raise without_remote()
         done, failed = _each(bank, state, chosen, deletions=deletions)
+        last = max((at for at, one in enumerate(done) if one.brought), default=0)
+        before = [one.remote for one in done[:last]]
+        again, failed_now = _each(bank, state, [each for each in chosen if each.name in before], deletions=deletions)
+        later = {one.remote: one for one in again}
+        done = [one.then(later[one.remote]) if one.remote in later else one for one in done]
+        failed += failed_now
         if failed and done:
             failed[0].hint = f"{failed[0].hint} In step with {', '.join(each.remote for each in done)}.".strip()
         if failed:

@@ -35,13 +35,14 @@ Parts = dict[bytes, Part]  # by what stands for a version
 def note(
     bank: Bank, state: State, place: Place, data: bytes | None, told: str, of: bytes | None = None, said: str = ""
 ) -> None:
-    """Note which versions are in a content that a file has here, with its lineage, or with that of the content that it
-    was made `of`.
+    """Note which versions are in what a file holds here; those that it did not hold before came with its lineage, or
+    with that of the content that it was made `of`.
     """
-    found = {*_parts(bank, place, data)}
-    if found and (new := found - state.had(place.path).keys()):
-        state.has(place.path, new.intersection(_parts(bank, place, of)), said)
-        state.has(place.path, new, told)
+    found, had = {*_parts(bank, place, data)}, state.had(place.path)
+    here = {hash for hash, version in had.items() if version.here}
+    if found != here:
+        came = {*_parts(bank, place, of)}
+        state.has(place.path, {hash: said if hash in came else told for hash in found - here}, gone=here - found)
 
 
 def merged(
@@ -65,17 +66,19 @@ def merged(
         return local.merged(place, left, ours, theirs)
     wanted = _wanted(bank, place, mine, yours, old)
     had = state.had(place.path)
-    seen = {*old, *(hash for hash in mine if (came := parsed(had.get(hash, ""))) and covers(said, came))}
+    seen = {
+        *old,
+        *(hash for hash in mine if hash in had and (came := parsed(had[hash].lineage)) and covers(said, came)),
+    }
     gone = {
-        hash: part for hash, part in _gone(bank, mine, yours, old, {*had}, seen).items() if hash not in wanted
+        hash: part for hash, part in _gone(bank, mine, yours, {*had}, seen).items() if hash not in wanted
     }  # fmt: skip
     if not gone and not wanted:
         return local.merged(place, left, ours, theirs)
     ids = {part.id for part in gone.values()}
-    stays = {way for part in gone.values() for way in _ways(part)}  # and is no change of what both had
-    kept = {
+    kept = {  # of what goes nothing else: a version that one side alone has would look as if the other had deleted it
         hash: part for hash, part in old.items()
-        if not apart and hash not in wanted | stays and (part.id not in ids or hash in mine or hash in yours)
+        if not apart and hash not in wanted and (part.id not in ids or (hash in mine and hash in yours))
     }  # fmt: skip
     with_parts = bank.lane(place.lane).answers.with_parts
     before = with_parts(place.file, left or b"", [part.raw for part in (kept | gone).values()])
@@ -86,7 +89,7 @@ def merged(
     return local.merged(place, before, ours, theirs)
 
 
-def _gone(bank: Bank, mine: Parts, yours: Parts, old: Parts, had: set[bytes], seen: set[bytes]) -> Parts:
+def _gone(bank: Bank, mine: Parts, yours: Parts, had: set[bytes], seen: set[bytes]) -> Parts:
     """What is on one side alone, and was deleted or became another version on the other side: we `had` it, they have
     `seen` it.
     """
@@ -104,8 +107,8 @@ def _gone(bank: Bank, mine: Parts, yours: Parts, old: Parts, had: set[bytes], se
             if hash in other or hash in stays:
                 continue
             versions = [each for each in other if other[each].id == part.id]
-            # others may have put it back in the place of what it had become
-            put_back = this is yours and any(each in old and each not in yours for each in versions)
+            # others may have put it back in the place of what it had become: whoever has seen that is the later one
+            put_back = this is yours and any(each in seen and each not in yours for each in versions)
             was_there = hash in other_had and (not put_back if versions else bank.tombstones.knows(part.id, part.text))
             if was_there or bank.tombstones.was(part.id, part.text):
                 gone[hash] = part

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memlane import gate
 from memlane.core.invisible import visible
+
+_COUNTS = ("sent", "received", "removed", "merged", "forgotten")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,21 @@ class Synced:
     @property
     def changed(self) -> bool:
         """Whether anything was changed, here or there."""
-        return any((self.sent, self.received, self.removed, self.forgotten))
+        return bool(self.sent) or self.brought
+
+    @property
+    def brought(self) -> bool:
+        """Whether anything was changed here."""
+        return any((self.received, self.removed, self.forgotten))
+
+    def then(self, later: Synced) -> Synced:
+        """What this sync and a later one with the same remote did together."""
+        counts = {name: getattr(self, name) + getattr(later, name) for name in _COUNTS}
+        return replace(later, **counts)
 
     def to_dict(self) -> dict[str, Any]:
-        counts = ("remote", "sent", "received", "removed", "merged", "forgotten")
         lists = {name: [each.to_dict() for each in getattr(self, name)] for name in ("held", "unsent")}
-        return {**{name: getattr(self, name) for name in counts}, **lists}
+        return {"remote": self.remote, **{name: getattr(self, name) for name in _COUNTS}, **lists}
 
 
 def shown_path(path: str) -> str:

@@ -8,8 +8,8 @@ files      of each file: the remote's version and a hash of its content there (`
            in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
            what the file looked like (`stamp`) when there was nothing more to send
 lineages   of each file here: what it held when it was last looked at, and whose changes are in that
-parts      of files with many memories: every version that was ever here, as a hash, and the lineage of the content
-           that it came with
+parts      of files with many memories: every version that was ever here, as a hash, the lineage of the content that it
+           came with, and whether it is here now
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot
@@ -25,7 +25,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -62,7 +62,10 @@ ALTER TABLE sending ADD COLUMN lineage TEXT NOT NULL DEFAULT '';
 CREATE TABLE parts (path TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (path, hash)) WITHOUT ROWID
 """
 _SINCE_3 = "CREATE TABLE IF NOT EXISTS outdated (lane TEXT PRIMARY KEY)"
-_SINCE_4 = "ALTER TABLE parts ADD COLUMN lineage TEXT NOT NULL DEFAULT ''"
+_SINCE_4 = """
+ALTER TABLE parts ADD COLUMN lineage TEXT NOT NULL DEFAULT '';
+ALTER TABLE parts ADD COLUMN here INTEGER NOT NULL DEFAULT 0
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,15 @@ class Known:
     unsent: str = ""
     stamp: str = ""
     common: bool = False
+
+
+class Version(NamedTuple):
+    """A version of a memory that a file had here: the lineage of the content that it came with, last if it came back,
+    and whether it is here now.
+    """
+
+    lineage: str
+    here: bool
 
 
 def digest(data: bytes | None) -> bytes:
@@ -359,15 +371,19 @@ class State:
 
     # -- versions of memories in a file of many
 
-    def had(self, path: str) -> dict[bytes, str]:
-        """What stands for every version of a memory that a file ever had here, with the lineage that it came with."""
-        return dict(self.db.execute("SELECT hash, lineage FROM parts WHERE path = ?", (path,)).fetchall())
+    def had(self, path: str) -> dict[bytes, Version]:
+        """Every version of a memory that a file ever had here, by what stands for it."""
+        rows = self.db.execute("SELECT hash, lineage, here FROM parts WHERE path = ?", (path,))
+        return {hash: Version(lineage, bool(here)) for hash, lineage, here in rows}
 
-    def has(self, path: str, hashes: Iterable[bytes], lineage: str) -> None:
-        """Note what stands for memories that a file has here, or gets, in a content of this lineage."""
+    def has(self, path: str, new: Mapping[bytes, str], gone: Iterable[bytes]) -> None:
+        """Note what stands for memories that a file has here now, each with its lineage, and for those that went."""
         with self.transaction():
             self.db.executemany(
-                "INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", [(path, hash, lineage) for hash in hashes]
+                "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, 1)", [(path, hash, new[hash]) for hash in new]
+            )
+            self.db.executemany(
+                "UPDATE parts SET here = 0 WHERE path = ? AND hash = ?", [(path, hash) for hash in gone]
             )
 
     # -- merges that are being written
