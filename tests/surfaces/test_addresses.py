@@ -234,18 +234,29 @@ def test_the_command_line_understands_what_is_printed(full: Bank5, printed: list
         assert said("restore", name)["id"] == gone["id"]
         return str(gone["id"])
 
-    def past(name: str) -> str:
-        id = full.bank.get(name).id
-        assert said("history", name) == [version.to_dict() for version in versions.history(full.bank, id)]
-        return id
-
     assert not wrong(printed, lambda name: said("get", name)["id"])
     assert not wrong(printed, lambda name: said("edit", name)["id"])
     assert not wrong(printed, written)
     assert not wrong(printed, removed)
-    assert not wrong([said for said in printed if said[0] != full.held], past)
-    held = [said for said in printed if said[0] == full.held]
-    assert not wrong(held, lambda name: said("history", name) and full.bank.get(name).id)
+
+
+def test_the_command_line_tells_the_past_of_what_is_printed(full: Bank5, printed: list[Said], run: Run) -> None:
+    for id in full.ids:
+        full.bank.append(id, "And more.")
+        full.bank.delete(id)
+        full.bank.restore(id)
+    known = {id: [version.to_dict() for version in versions.history(full.bank, id)] for id in full.ids}
+
+    def past(name: str) -> str:
+        id = full.bank.get(name).id
+        result = run("history", name, "--json")
+        assert result.code == 0, result.err
+        assert result.json == known.get(id, result.json)
+        assert result.json
+        return id
+
+    assert [id for id, versions in known.items() if len(versions) < 2] == []
+    assert not wrong(printed, past)
 
 
 def test_the_server_understands_what_is_printed(full: Bank5, printed: list[Said]) -> None:
@@ -290,14 +301,22 @@ def names_of_deleted(full: Bank5, memory: Memory, moved: Path) -> list[str]:
     return names if memory.lane == "vault" else [*names, str(moved), moved.name, str(moved.relative_to(full.folder))]
 
 
+def test_what_is_printed_of_a_deleted_memory_names_it(full: Bank5, run: Run, monkeypatch: Any) -> None:
+    monkeypatch.chdir(full.folder)
+    for memory in map(full.bank.get, full.ids):
+        [gone] = run("rm", memory.id, "--json").json
+        past = versions.history(full.bank, memory.id)
+        for name in names_of_deleted(full, memory, Path(gone["path"])):
+            assert (name, versions.history(full.bank, name)) == (name, past)
+            assert (name, full.bank.forget(name, dry_run=True).ids) == (name, (memory.id,))
+
+
 def test_what_is_printed_of_a_deleted_memory_brings_it_back(full: Bank5, run: Run, monkeypatch: Any) -> None:
     monkeypatch.chdir(full.folder)
     for memory in map(full.bank.get, full.ids):
         for number in range(len(names_of_deleted(full, memory, full.folder / "x"))):
             [gone] = run("rm", memory.id, "--json").json
             name = names_of_deleted(full, memory, Path(gone["path"]))[number]
-            assert versions.history(full.bank, name) == versions.history(full.bank, memory.id)
-            assert full.bank.forget(name, dry_run=True).ids == (memory.id,)
             assert (name, run("restore", name).out.strip()) == (name, memory.id)
 
 
