@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import signal
 import sys
+import tempfile
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -51,7 +54,24 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Thousands of tests make folders, write files and wait until the disk has them. Where a disk of memory has the room,
+# programs may be started from it and nobody chose another place, they do so there: it takes a fifth less time, and
+# nobody waits for what others write on the disk.
+MEMORY = "/dev/shm"
+
+
+def _in_memory() -> bool:
+    if not os.access(MEMORY, os.W_OK) or "TMPDIR" in os.environ:
+        return False
+    disk = os.statvfs(MEMORY)
+    return disk.f_bavail * disk.f_frsize > 2_000_000_000 and not disk.f_flag & getattr(os, "ST_NOEXEC", 0)
+
+
+if _in_memory():
+    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY  # for what is started here, too
+
 _numbers = count()
+_passed = pytest.StashKey[bool]()
 
 
 def pytest_collection_finish() -> None:
@@ -78,12 +98,22 @@ def clock() -> Clock:
     return Clock(datetime(2025, 1, 10, 14, 30, 22, tzinfo=UTC))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[_passed] = item.stash.get(_passed, True) and not report.failed
+    return report
+
+
 @pytest.fixture
-def _room(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for all that one test writes. To find the next number, pytest's own `tmp_path` looks through the folders
-    of all tests before it, which is quadratic: a minute in thousands of tests.
+def _room(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder for all that one test writes; it stays where a test failed. To find the next number, pytest's own
+    `tmp_path` looks through the folders of all tests before it, which is quadratic: a minute in thousands of tests.
     """
-    return tmp_path_factory.mktemp(str(next(_numbers)), numbered=False)
+    room = tmp_path_factory.mktemp(str(next(_numbers)), numbered=False)
+    yield room
+    if request.node.stash[_passed]:
+        shutil.rmtree(room, ignore_errors=True)
 
 
 @pytest.fixture
