@@ -36,12 +36,15 @@ from ui_pages import page as page
 from ui_pages import serve as serve
 from ui_pages import served as served
 
-# The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones.
+# The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones, and
+# for more of them where a test does not say how many.
+FUZZ = "MEMLANE_FUZZ" in os.environ
 settings.register_profile(
     "memlane",
     deadline=None,
     database=None,
-    derandomize="MEMLANE_FUZZ" not in os.environ,
+    derandomize=not FUZZ,
+    max_examples=1000 if FUZZ else 100,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("memlane")

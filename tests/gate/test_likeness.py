@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memlane.gate import likeness
@@ -56,7 +56,6 @@ LEAST = [(0.7, 0.6), (0.7, 2.0), (0.5, 2.0), (0.9, 0.34), (1.0, 1.0), (0.2, 0.9)
 
 
 @given(kin(), st.sampled_from(LEAST), st.data())
-@settings(max_examples=250)
 def test_the_index_finds_what_the_plain_loop_finds(
     texts: list[str], least: tuple[float, float], data: st.DataObject
 ) -> None:
@@ -110,7 +109,6 @@ def test_the_index_finds_what_the_plain_loop_finds_in_a_large_collection() -> No
 
 
 @given(kin(), st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0, 1.5]), st.sampled_from([1, 16, 1 << 13]))
-@settings(max_examples=120)
 def test_the_alike_pairs_are_those_of_the_plain_loop(texts: list[str], least: float, row: int) -> None:
     """S002-46: same pairs, same scores, however the texts are cut into rows."""
     expected = {}

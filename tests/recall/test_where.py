@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memlane import Bank
@@ -144,7 +144,6 @@ ASKED = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(extras=st.lists(st.dictionaries(NAMES, VALUES, max_size=3), max_size=4), asked=ASKED)
 def test_the_index_and_python_agree(extras: list[dict[str, Any]], asked: dict[str, Any]) -> None:
     try:

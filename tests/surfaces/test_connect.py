@@ -330,7 +330,6 @@ def test_any_toml_comes_back_byte_for_byte(
 
 
 @given(text=toml_texts)
-@settings(max_examples=200)
 def test_of_toml_that_was_edited_since_only_our_table_goes(text: str, machine: Machine, command: str) -> None:
     client = CLIENTS["codex"]
     wanted = targets(client, "user", machine, command, False)[0]

@@ -106,14 +106,12 @@ ENTRIES = st.builds(
 )
 
 
-@settings(max_examples=200)
 @given(entry=ENTRIES, newline=st.sampled_from(["\n", "\r\n"]))
 def test_parse_undoes_render(entry: Entry, newline: str) -> None:
     """parse(render(entry)) == entry"""
     assert parse(render(entry, newline)) == entry
 
 
-@settings(max_examples=100)
 @given(entries=st.lists(ENTRIES, min_size=1, max_size=4))
 def test_entries_do_not_run_into_each_other(entries: list[Entry]) -> None:
     """An entry says the same whatever stands above and below it."""
@@ -123,7 +121,6 @@ def test_entries_do_not_run_into_each_other(entries: list[Entry]) -> None:
     assert (document.head, document.tail) == ("# Title\n\n", "")
 
 
-@settings(max_examples=150)
 @given(lines=st.lists(NASTY | st.sampled_from(["## 2024-01-01: A", "## 2023-01-01: B", "---"]), max_size=25))
 def test_the_pieces_of_any_file_add_up_to_it(lines: list[str]) -> None:
     text = "\n".join(lines)
@@ -133,7 +130,6 @@ def test_the_pieces_of_any_file_add_up_to_it(lines: list[str]) -> None:
         assert parse(render(parse(raw))) == parse(raw)
 
 
-@settings(max_examples=100)
 @given(
     lines=st.lists(NASTY | st.sampled_from(["## 2024-01-01: A", "## 2023-01-01: B", "---"]), max_size=20), entry=ENTRIES
 )
