@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 # -- the layout
 
 
@@ -41,7 +47,7 @@ def test_the_source_folder_can_be_taken_in_at_a_glance() -> None:
 
 
 def test_every_package_and_module_says_what_it_is() -> None:
-    silent = [relative(path) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [relative(path) for path in MODULES if not ast.get_docstring(parsed(path))]
     assert silent == []
 
 
@@ -54,7 +60,7 @@ def test_no_class_is_too_long_to_keep_in_mind() -> None:
     lengths = {
         f"{relative(path)}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.ClassDef)
     }
     assert {name: length for name, length in lengths.items() if length > 400} == {}
@@ -198,7 +204,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
 
 
 def _touches(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             owner, _, method = name.rpartition(".")
