@@ -37,6 +37,8 @@ HERE = Path(__file__).parent
 SURFACES = ("python", "cli", "mcp", "cli", "mcp", "python", "cli", "mcp")
 HAND = 9  # the number of the one that edits by hand and merges
 DISK = 256 * 1024 * 1024
+ENOUGH = 100  # operations
+LONGER = 300.0  # seconds, at most, until there are so many
 CONFIG = """
 [vault]
 max_active = 1000000
@@ -312,13 +314,22 @@ def _quietly_in(folder: Path, *command: str) -> bool:
     return subprocess.run(command, cwd=folder, capture_output=True).returncode == 0
 
 
+def has_raged(storm: Storm) -> bool:
+    """Whether somebody was killed and much was done, some of it by each surface: on a busy machine, later."""
+    done = Counter(dict.fromkeys(SURFACES, 0))
+    for number, surface in enumerate(SURFACES):
+        with suppress(FileNotFoundError):
+            done[surface] += (storm.place / "journals" / f"{number}.jsonl").read_bytes().count(b'"said"')
+    return storm.figures.chaos["processes killed"] > 0 and all(done.values()) and done.total() >= ENOUGH
+
+
 def rage(storm: Storm, seconds: float) -> None:
     """Do one thing after another until the time is over, then end all processes."""
     last = time.monotonic() + seconds
     for number in range(len(SURFACES)):
         storm.start(number)
     try:
-        while time.monotonic() < last or not storm.figures.chaos["processes killed"]:  # on a busy machine, longer
+        while time.monotonic() < last or (time.monotonic() < last + LONGER and not has_raged(storm)):
             time.sleep(min(storm.dice.expovariate(5.0), 1.0))
             storm.revive()
             action = storm.dice.choices(list(ACTIONS), list(ACTIONS.values()))[0]

@@ -46,6 +46,8 @@ USES = [
     uses.split() for uses in ("folder", "folder postgres", "postgres", "postgres s3", "s3", "s3 folder", "folder", "s3")
 ]
 ACTIONS = {"kill": 12, "stop": 15, "cut": 30, "restart": 2, "unmount": 4, "harm": 30}
+ENOUGH = 10  # things that were done
+LONGER = 300.0  # seconds, at most, until there are so many
 ROUNDS = 12  # syncs of everybody until nothing may move any more
 
 
@@ -414,6 +416,13 @@ def read_journals(team: Team) -> list[dict[str, Any]]:
     return tried
 
 
+def has_begun(team: Team) -> bool:
+    """Whether something has happened to the members, and they have done something: on a busy machine, later."""
+    journals = [team.place / f"{number}.jsonl" for number in range(team.members)]
+    done = sum(path.read_bytes().count(b'"done"') for path in journals if path.exists())
+    return done >= ENOUGH and team.figures.chaos.total() > 0
+
+
 def run(place: Path, seconds: float, members: int, kinds: tuple[str, ...], seed: int) -> Figures:
     figures = Figures()
     begun = time.monotonic()
@@ -429,7 +438,7 @@ def run(place: Path, seconds: float, members: int, kinds: tuple[str, ...], seed:
             for number in range(members):
                 team.start(number)
             end = time.monotonic() + seconds
-            while time.monotonic() < end:
+            while time.monotonic() < end or (time.monotonic() < end + LONGER and not has_begun(team)):
                 team.act()
                 time.sleep(team.dice.uniform(0, 4 / members))
             (place / "stop").touch()
