@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 KINDS = ("file", "folder", "dangling", "fifo", "zero")
-PATIENCE = 6.0  # seconds for one command on a bank of twenty files
+PATIENCE = 60.0  # seconds for one command on a bank of twenty files, on a machine that may be busy
 FIXED = (
     "memlane.toml", "CLAUDE.md", ".mcp.json", ".gitattributes", ".memories", ".memories/.gitignore",
     ".memories/.gitattributes", ".memories/indices", ".memories/indices/index.db", ".memories/indices/index.db-wal",

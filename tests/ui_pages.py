@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MEMLANE = str(Path(sys.executable).with_name("memlane"))
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PATIENCE = 20_000  # ms: other tests keep the machine busy meanwhile
+PATIENCE = 60_000  # ms: other tests keep the machine busy meanwhile
 NO_BROWSER = "no browser is installed: `make setup-browser` installs Chromium"
 
 
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
 def ask(served: Served, path: str, *, method: str = "GET", body: Any = None, **headers: str) -> Answer:
     """Send a request with these headers, whose names are written with underlines or dashes."""
     data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-    with closing(HTTPConnection(served.host, timeout=20)) as connection:
+    with closing(HTTPConnection(served.host, timeout=60)) as connection:
         connection.request(method, path, data, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
         return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())

@@ -429,7 +429,7 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
         process = subprocess.Popen([MEMLANE, "forget", f"notes:{name}"], cwd=tmp_path, stdin=child, stderr=child)
         os.close(child)
         os.write(parent, answer)
-        assert process.wait(30) == code
+        assert process.wait(120) == code
         os.close(parent)
     with Bank.open(tmp_path) as bank:
         assert [memory.id for memory in bank.list()] == ["notes:one"]

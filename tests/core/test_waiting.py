@@ -19,7 +19,7 @@ def test_nothing_to_do_is_nothing() -> None:
 
 
 def test_as_many_as_may_wait_at_the_same_time() -> None:
-    all_there = threading.Barrier(AT_ONCE, timeout=30)
+    all_there = threading.Barrier(AT_ONCE, timeout=120)
     assert list(side_by_side(lambda _: all_there.wait() >= 0, range(AT_ONCE))) == [True] * AT_ONCE
 
 

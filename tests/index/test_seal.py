@@ -9,7 +9,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -26,7 +25,8 @@ ENDLESS = (
     "CREATE VIEW meta AS WITH RECURSIVE c(key, value) AS (SELECT 'token', 1 UNION ALL SELECT key, value + 1 FROM c) "
     "SELECT key, value FROM c WHERE value < 0"
 )
-HANG = "from memlane.surfaces import hook\nwith hook._deadline() as set_deadline:\n    set_deadline(0.2)\n    {}"
+HANG = "from memlane.surfaces import hook\n{}\nwith hook._deadline() as set_deadline:\n    set_deadline(0.2)\n    {}"
+LONGEST = 120  # seconds for a process that ends by itself
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_a_hook_is_not_held_up_by_an_endless_view(bank: Bank, event: str) -> Non
     payload = {"cwd": os.fspath(bank.config.project), "prompt": "where is the real tuna"}
     done = subprocess.run(
         [sys.executable, "-m", "memlane", "hook", "claude-code", event],
-        input=json.dumps(payload), capture_output=True, text=True, timeout=30,
+        input=json.dumps(payload), capture_output=True, text=True, timeout=LONGEST,
     )  # fmt: skip
     assert (done.returncode, "Real tuna." in done.stdout) == (0, True)
 
@@ -360,19 +360,19 @@ def test_an_open_index_has_no_shared_memory_that_could_be_truncated(bank: Bank) 
 
 
 def test_a_hook_that_hangs_in_c_is_ended() -> None:
-    start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", HANG.format("sum(range(10**13))")], capture_output=True, timeout=30)
+    code = HANG.format("", "sum(range(10**13))")  # it would take days
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=LONGEST)
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
-    assert time.monotonic() - start < 10  # it would take days
 
 
 def test_the_deadline_cuts_a_query() -> None:
-    query = (
-        "from memlane.index.database import open_in_memory; "
-        "open_in_memory().execute('WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
-        "SELECT max(x) FROM c')"
+    before = (
+        "from memlane.index.database import open_in_memory; db = open_in_memory(); "
+        f"hook._GRACE = {LONGEST}"  # it is not ended by force, however slow this machine is
     )
-    done = subprocess.run([sys.executable, "-c", HANG.format(query)], capture_output=True, text=True, timeout=30)
+    query = "db.execute('WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c')"
+    code = HANG.format(before, query)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONGEST)
     assert done.stderr.splitlines()[-1] == "sqlite3.OperationalError: interrupted"
 
 

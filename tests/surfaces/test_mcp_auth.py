@@ -110,7 +110,7 @@ def sent(url: str, body: Any = INITIALIZE, **headers: str) -> tuple[int, dict[st
     head = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
     request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), head)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, dict(answer.headers)
     except urllib.error.HTTPError as error:
         with error:
@@ -123,7 +123,7 @@ def called(url: str, token: str, tool: str, era: str = "auto", **arguments: Any)
     async def run() -> Any:
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as web,
+            httpx2.AsyncClient(headers=headers, timeout=120) as web,
             Client(streamable_http_client(url, http_client=web), mode=era) as client,
         ):
             result = await client.call_tool(tool, arguments)
@@ -156,7 +156,7 @@ def test_a_request_without_a_token_is_told_where_to_get_one(folder: Path) -> Non
             'Bearer error="invalid_token", error_description="A bearer token is required.", '
             f'scope="memory:read", resource_metadata="{metadata}"'
         )
-        with urllib.request.urlopen(metadata, timeout=30) as answer:
+        with urllib.request.urlopen(metadata, timeout=120) as answer:
             said = json.loads(answer.read())
     assert said == {
         "resource": url,
@@ -262,7 +262,7 @@ def test_an_open_session_may_do_what_its_token_may_now(folder: Path) -> None:
         tokens.revoke(bank, "ann")
         less = tokens.add(bank, Access("ann", "read"))
         head = {**JSON, "Authorization": f"Bearer {less}", "mcp-session-id": session}
-        answer = httpx2.post(url, json=message, headers=head, timeout=30)
+        answer = httpx2.post(url, json=message, headers=head, timeout=120)
     assert "may read, but not write" in answer.text
     assert Bank.open(folder).list() == []
 
@@ -316,7 +316,7 @@ def test_a_token_of_one_scope_learns_nothing_of_another_also_from_the_readers(fo
     async def run(url: str) -> list[Any]:
         head = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=head, timeout=30) as web,
+            httpx2.AsyncClient(headers=head, timeout=120) as web,
             Client(streamable_http_client(url, http_client=web)) as client,
         ):
             calls = [client.call_tool("search_memories", {"query": "hippogriff postgres"}) for _ in range(12)]

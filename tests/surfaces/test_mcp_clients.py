@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = ROOT / ".node/node_modules"
 MEMLANE = str(Path(sys.executable).with_name("memlane"))
 ERAS = ("legacy", "modern")
-LONGEST = 60  # seconds for one process
+LONGEST = 120  # seconds for one process
 
 # Every tool, in an order in which each finds what it needs. {era} keeps the eras apart.
 CALLS: dict[str, dict[str, Any]] = {

@@ -72,7 +72,7 @@ def test_a_server_that_ends_answers_what_it_was_asked_and_then_ends_its_streams(
 
     with served(folder) as (process, url):
         anyio.run(run, process, url)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
         assert process.stderr
         assert process.stderr.read() == ""
     with Bank.open(folder) as bank:
@@ -103,7 +103,7 @@ def test_what_a_server_with_readers_has_answered_is_there_when_it_is_killed(fold
 
     with served(folder, "--readers", "2") as (process, url):
         anyio.run(run, process, url)
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(120) == -signal.SIGKILL
     with Bank.open(folder) as bank:
         assert answered <= {memory.id.removeprefix("notes:") for memory in bank.list(limit=None)}
 

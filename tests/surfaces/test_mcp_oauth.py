@@ -69,7 +69,7 @@ def served(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str],
             assert process.stderr
             yield process, process.stderr.readline().split()[2].rstrip(";")
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(120)
         finally:
             process.kill()
 
@@ -91,7 +91,7 @@ async def called(url: str, stored: Stored, person: Callable[[str], Awaitable[str
     about = OAuthClientMetadata(client_name="Demo", redirect_uris=[AnyUrl("http://127.0.0.1:1/back")])
     auth = OAuthClientProvider(url, about, stored, redirect, back)
     async with (
-        httpx2.AsyncClient(auth=auth, timeout=30) as web,
+        httpx2.AsyncClient(auth=auth, timeout=120) as web,
         Client(streamable_http_client(url, http_client=web)) as client,
     ):
         return await client.call_tool(tool, given)

@@ -33,6 +33,7 @@ from memlane.surfaces.mcp.toolsets import DEFAULT
 MEMLANE = str(Path(sys.executable).with_name("memlane"))
 SECRET = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
 PLAN = {"filename": "auth-plan.md", "content": "Use signed cookies in [[src/auth.py]].", "tags": ["auth"]}
+LONGEST = 120  # seconds that a server or a client has, however busy the machine is
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_a_signal_ends_a_server_that_waits_for_input(folder: Path, sent: signal.
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == 0
         process.send_signal(sent)
-        assert process.wait(30) == code
+        assert process.wait(LONGEST) == code
         assert process.stderr
         assert process.stderr.read() == ""
 
@@ -167,7 +168,7 @@ def test_a_client_that_goes_away_ends_the_server_quietly(folder: Path) -> None:
         process.stdout.close()
         process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(LONGEST) == 0
         assert process.stderr
         assert process.stderr.read() == ""
         process.stdin = process.stdout = None
@@ -197,7 +198,7 @@ def status(url: str, **headers: str) -> int:
     body = requests("2025-11-25").splitlines()[0].encode()
     head = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=30) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=LONGEST) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:
@@ -217,7 +218,7 @@ def test_http_serves_both_eras_and_ends_by_a_signal(folder: Path) -> None:
         assert anyio.run(run, "legacy") == ["memory:legacy"]
         assert sorted(anyio.run(run, "auto")) == ["memory:auto", "memory:legacy"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(LONGEST) == 0
         assert process.stderr
         assert process.stderr.read() == ""
 
@@ -234,7 +235,7 @@ def test_http_refuses_foreign_hosts_and_origins(folder: Path) -> None:
 def _sent(url: str, body: bytes) -> tuple[int, str]:
     head = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=30) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=LONGEST) as answer:
             return int(answer.status), answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -254,7 +255,7 @@ def test_http_repeats_nothing_of_an_invalid_message(folder: Path) -> None:
         answers = [_sent(url, json.dumps(message).encode()) for message in messages]
         answers.append(_sent(url, b"{" + CANARY.encode()))
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(LONGEST)
         assert process.stderr
         said = process.stderr.read()
     assert [status for status, _ in answers] == [400] * 6
@@ -267,7 +268,7 @@ def test_http_takes_a_text_as_long_as_is_promised(folder: Path) -> None:
     with running("--http", "--port", "0", folder=folder) as process:
         url = url_of(process)
         assert _sent(url, json.dumps(body).encode())[0] != 413
-        with closing(HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=30)) as connection:
+        with closing(HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=LONGEST)) as connection:
             head = {"content-type": "application/json", "content-length": str(http.MAX_BODY + 1)}
             connection.request("POST", http.PATH, headers={**head, "accept": "application/json, text/event-stream"})
             assert connection.getresponse().status == 413
@@ -315,7 +316,7 @@ def test_only_a_short_private_file_is_a_token_file(
         os.umask(before)
     done = subprocess.run(
         [MEMLANE, "mcp", "--http", "--port", "0", "--token-file", str(file)],
-        cwd=folder, env=environment(), capture_output=True, text=True, timeout=30,
+        cwd=folder, env=environment(), capture_output=True, text=True, timeout=LONGEST,
     )  # fmt: skip
     assert done.returncode == 1
     assert (why in done.stderr, "Traceback" in done.stderr, "0000" in done.stderr) == (True, False, False)
@@ -346,7 +347,7 @@ def serving(folder: Path, seconds: float, most: int) -> Iterator[tuple[str, int]
     [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 100\r\n\r\n{", HEAD + b"Transfer-Encoding: chunked\r\n\r\n"],
 )
 def test_http_drops_a_client_that_does_not_finish_its_request(folder: Path, sent: bytes) -> None:
-    with serving(folder, 0.5, 100) as address, socket.create_connection(address, timeout=30) as client:
+    with serving(folder, 0.5, 100) as address, socket.create_connection(address, timeout=LONGEST) as client:
         client.sendall(sent)
         answer = b""
         with suppress(ConnectionResetError):
@@ -357,20 +358,21 @@ def test_http_drops_a_client_that_does_not_finish_its_request(folder: Path, sent
 
 def test_http_trickled_bytes_do_not_buy_time(folder: Path) -> None:
     with serving(folder, 1.0, 100) as address, socket.create_connection(address, timeout=0.2) as client:
-        start = time.monotonic()
-        with suppress(ConnectionError):
+        end, dropped = time.monotonic() + LONGEST, False
+        try:
             client.sendall(HEAD)
-            while time.monotonic() - start < 20:
+            while not dropped and time.monotonic() < end:
                 client.sendall(b"X: y\r\n")
                 with suppress(TimeoutError):
-                    if not client.recv(1):
-                        break
-    assert time.monotonic() - start < 10
+                    dropped = client.recv(1) == b""
+        except ConnectionError:
+            dropped = True
+    assert dropped
 
 
 def test_http_answers_beside_more_half_open_connections_than_it_keeps(folder: Path) -> None:
     with serving(folder, 60.0, 8) as address, ExitStack() as open_ones:
-        half = [open_ones.enter_context(socket.create_connection(address, timeout=30)) for _ in range(40)]
+        half = [open_ones.enter_context(socket.create_connection(address, timeout=LONGEST)) for _ in range(40)]
         for each in half:
             with suppress(ConnectionError):
                 each.sendall(HEAD)
@@ -392,11 +394,11 @@ def test_http_drops_a_client_that_does_not_take_its_answer(folder: Path, seconds
         for _ in range(most):
             client = open_ones.enter_context(socket.socket())
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            client.settimeout(30)
+            client.settimeout(LONGEST)
             client.connect(address)
             client.sendall(head + body)
             assert client.recv(12) == b"HTTP/1.1 200"  # the rest of it waits
-        url, end = f"http://{address[0]}:{address[1]}/mcp", time.monotonic() + 20
+        url, end = f"http://{address[0]}:{address[1]}/mcp", time.monotonic() + LONGEST
         found = 0
         while not found and time.monotonic() < end:
             with suppress(OSError):

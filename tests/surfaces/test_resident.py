@@ -31,9 +31,9 @@ WAIT = "resident._DELAY = resident._AGAIN = 0.02; resident.main()"
 HOOK = "sys.exit(0 if resident.answered(sys.argv[1:]) else 9)"  # 9: nobody else has begun it
 IMPORTS = (
     "import ctypes, os, sys; from memlane import Bank; from memlane.surfaces import hook, resident; "
-    "resident._PATIENCE = 20.0; "
+    "resident._PATIENCE = 60.0; "
 )
-SOON = 30.0
+SOON = 120.0
 TWO_LINES = "The deploy failed because the token had expired.\n\nI renewed it and ran it again."
 
 
@@ -115,8 +115,8 @@ def called(project: Path, event: str, code: str = HOOK, /, given: str | None = N
         capture_output=True,
         text=True,
         cwd=project,
-        env={**os.environ, **env},
-        timeout=60,
+        env={**os.environ, "MEMLANE_HOOK_DEADLINE": "60", **env},  # this is not about speed
+        timeout=SOON,
     )
     assert done.stderr == ""
     return done.returncode, done.stdout
@@ -186,8 +186,9 @@ def test_a_hook_has_its_deadline(project: Path, home: Path) -> None:
 @pytest.mark.parametrize("end", ["sum(range(10**13))", "os.kill(os.getpid(), 9)"])
 def test_one_that_hangs_or_dies_leaves_an_answer_and_is_not_begun_again(project: Path, home: Path, end: str) -> None:
     bad = f"usual = Bank.snapshot; Bank.snapshot = lambda *a, **b: {end} if 'BAD' in os.environ else usual(*a, **b); "
+    deadline = "1.0" if "sum" in end else "60"  # it has to come that far before its time is up
     with waiting(home, bad):
-        assert called(project, "session-start", BAD="1", MEMLANE_HOOK_DEADLINE="0.2") == (0, "")
+        assert called(project, "session-start", BAD="1", MEMLANE_HOOK_DEADLINE=deadline) == (0, "")
         assert "Tuesdays" in called(project, "session-start")[1]
     assert log(home).count("claude-code -: it hung or crashed, and was ended by force") == 1
 

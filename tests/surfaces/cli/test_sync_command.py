@@ -99,7 +99,7 @@ def test_staying_in_step_ends_by_the_signal_that_service_managers_send(bank: Ban
         assert process.stdout
         first = process.stdout.readline()
         process.send_signal(signal.SIGTERM)
-        assert (first, *process.communicate(timeout=30), process.returncode) == ("team: 1 sent\n", "", "", 0)
+        assert (first, *process.communicate(timeout=120), process.returncode) == ("team: 1 sent\n", "", "", 0)
 
 
 def test_what_is_meant_for_one_sync_is_not_promised_for_many(bank: Bank, run: Run, remote: Path) -> None:

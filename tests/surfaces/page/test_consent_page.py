@@ -64,7 +64,7 @@ def asked(tmp_path: Path, program: str) -> Iterator[tuple[str, subprocess.Popen[
             about = {"client_name": "<b>Demo</b>", "redirect_uris": [back], "token_endpoint_auth_method": "none"}
             head = {"content-type": "application/json"}
             sent = urllib.request.Request(f"{issuer}/register", json.dumps(about).encode(), head)
-            with urllib.request.urlopen(sent, timeout=30) as answer:
+            with urllib.request.urlopen(sent, timeout=120) as answer:
                 client = json.load(answer)["client_id"]
             request = {"client_id": client, "redirect_uri": back, "response_type": "code", "code_challenge": CHALLENGE}
             yield f"{issuer}/authorize?{urlencode({**request, 'state': 'x'})}", server
