@@ -112,6 +112,15 @@ def test_what_is_meant_for_one_sync_is_not_promised_for_many(bank: Bank, run: Ru
     )
 
 
+def test_an_address_without_its_beginning_is_not_repeated(bank: Bank, run: Run) -> None:
+    done = run("sync", "add", "team", "ann:" + "open sesame" + "@db.example.org/memory")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "error: This looks like an address without its beginning.\n"
+        "next: Put postgresql:// or s3:// before it; a folder of such a name is ./NAME.\n"
+    )
+
+
 @pytest.mark.parametrize("name", ["add", "now", "remove", "status", "te am", ""])
 def test_a_word_of_the_command_is_no_name_of_a_remote(bank: Bank, run: Run, remote: Path, name: str) -> None:
     assert run("sync", "add", name, str(remote)).code == 2

@@ -55,6 +55,13 @@ def add(
         remotes.checked("scope", scope_given(scope) or "")
     if not url.strip():
         raise InvalidInput("This is no address.", hint="Name a folder, or where a database or a bucket is.")
+    if (
+        "://" not in url and ":" in url.partition("@")[0] and "@" in url.partition("/")[0]
+    ):  # a password must not be shown
+        raise InvalidInput(
+            "This looks like an address without its beginning.",
+            hint="Put postgresql:// or s3:// before it; a folder of such a name is ./NAME.",
+        )
     folder = os.path.realpath(os.path.expanduser(url.removeprefix("file://")))
     if f"{folder}{os.sep}".startswith(os.path.realpath(bank.root) + os.sep):
         raise InvalidInput("That folder is in the bank itself.", hint="Name a folder outside of it.")
