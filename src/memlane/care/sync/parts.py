@@ -9,9 +9,8 @@ takes what it has for something new. So three more things are asked:
     what a version came with          whoever has all changes of that content, and another text, has changed this one
 
 Versions side by side that were all here before, as one became the other, are nothing new either. Whoever knows one of
-these never takes such a version back, and whoever made the change knows. So each version comes
-and goes once at every member, and all of them come to rest without it. A version that somebody has made meanwhile is
-another one, and stays.
+these never takes such a version back, and whoever made the change knows. So each version comes and goes once at every
+member, and all of them come to rest without it. A version that somebody has made meanwhile is another one, and stays.
 """
 
 from __future__ import annotations
@@ -38,8 +37,10 @@ def note(
     """Note which versions are in what a file holds here; those that it did not hold before came with its lineage, or
     with that of the content that it was made `of`.
     """
-    found, had = {*_parts(bank, place, data)}, state.had(place.path)
-    here = {hash for hash, version in had.items() if version.here}
+    if not place.lane or not bank.lane(place.lane).answers.shares_files:
+        return
+    found = {*_parts(bank, place, data)}
+    here = {hash for hash, version in state.had(place.path).items() if version.here}
     if found != here:
         came = {*_parts(bank, place, of)}
         state.has(place.path, {hash: said if hash in came else told for hash in found - here}, gone=here - found)
@@ -66,10 +67,8 @@ def merged(
         return local.merged(place, left, ours, theirs)
     wanted = _wanted(bank, place, mine, yours, old)
     had = state.had(place.path)
-    seen = {
-        *old,
-        *(hash for hash in mine if hash in had and (came := parsed(had[hash].lineage)) and covers(said, came)),
-    }
+    came = {hash: parsed(had[hash].lineage) for hash in mine if hash in had}
+    seen = {*old, *(hash for hash, lineage in came.items() if lineage and covers(said, lineage))}
     gone = {
         hash: part for hash, part in _gone(bank, mine, yours, {*had}, seen).items() if hash not in wanted
     }  # fmt: skip
