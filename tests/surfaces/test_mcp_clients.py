@@ -120,47 +120,23 @@ def url(folder: Path) -> Iterator[str]:
         assert process.returncode == 0
 
 
-# What the inspector's launcher does for one command, for several: Node needs a second to read it.
-SEVERAL = """
-const [inspector, commands] = process.argv.slice(1);
-const { runCli, handleError } = await import(inspector);
-for (const command of JSON.parse(commands)) await runCli(["node", "mcp-inspector", ...command]).catch(handleError);
-"""
-
-
-def inspected(node: str, *commands: tuple[str, ...]) -> list[dict[str, Any]]:
-    """What the inspector answers to each of these commands, for each of which it connects anew."""
-    given = [[*command, "--format", "json", "-q"] for command in commands]
-    for command in given:
-        if "tools/list" in command:
-            command.append("--strict")  # fails for a schema that not every model understands
-    if len(given) == 1:
-        start = [str(MODULES / ".bin/mcp-inspector"), "--cli", *given[0]]
-    else:
-        inspector = MODULES / "@modelcontextprotocol/inspector/clients/cli/build/index.js"
-        start = ["--input-type=module", "--eval", SEVERAL, str(inspector), json.dumps(given)]
-    result = subprocess.run([node, *start], capture_output=True, text=True, timeout=LONGEST * len(given))
+def inspected(node: str, *args: str) -> dict[str, Any]:
+    strict = ["--strict"] if "tools/list" in args else []  # fails for a schema that not every model understands
+    command = [node, str(MODULES / ".bin/mcp-inspector"), "--cli", *args, *strict, "--format", "json", "-q"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
     assert result.returncode == 0, result.stderr + result.stdout
-    answers, rest = [], result.stdout.strip()
-    while rest:
-        answer, end = json.JSONDecoder().raw_decode(rest)
-        answers.append(answer["result"])
-        rest = rest[end:].lstrip()
-    assert len(answers) == len(given)
-    return answers
+    answer: dict[str, Any] = json.loads(result.stdout)["result"]
+    return answer
 
 
-def called(node: str, server: tuple[str, ...], era: str, *names: str) -> None:
-    """Call these tools; the inspector checks their structured content against the schema."""
-    commands = []
-    for name in names:
-        arguments = json.dumps(CALLS[name]).replace("{era}", era)
-        method = ("--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments)
-        commands.append((*server, "--protocol-era", era, *method))
-    for name, answer in zip(names, inspected(node, *commands), strict=True):
-        assert not answer.get("isError"), (name, answer)
-        assert answer["structuredContent"], name
-        assert answer["content"][0]["text"], name
+def called(node: str, server: tuple[str, ...], era: str, name: str) -> None:
+    """Call one tool; the inspector checks its structured content against the schema."""
+    arguments = json.dumps(CALLS[name]).replace("{era}", era)
+    method = ("--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments)
+    answer = inspected(node, *server, "--protocol-era", era, *method)
+    assert not answer.get("isError"), answer
+    assert answer["structuredContent"]
+    assert answer["content"][0]["text"]
 
 
 def test_the_calls_cover_every_tool() -> None:
@@ -169,15 +145,16 @@ def test_the_calls_cover_every_tool() -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 def test_the_inspector_calls_every_tool_over_http(node: str, url: str, era: str) -> None:
-    called(node, (url, "--transport", "http"), era, *CALLS)
+    for name in CALLS:
+        called(node, (url, "--transport", "http"), era, name)
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_the_inspector_calls_tools_over_pipes(node: str, tmp_path: Path, era: str) -> None:
     """Some that write and read: what a tool answers does not depend on how it was reached."""
     Bank.init(tmp_path)
-    names = ("remember", "recall", "create_memory", "read_memory")
-    called(node, (MEMLANE, "--bank", str(tmp_path), "mcp"), era, *names)
+    for name in ("remember", "recall", "create_memory", "read_memory"):
+        called(node, (MEMLANE, "--bank", str(tmp_path), "mcp"), era, name)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -186,21 +163,18 @@ def test_the_inspector_finds_every_schema_portable_resources_and_prompts(
 ) -> None:
     server = (url, "--transport", "http", "--protocol-era", era)
     Bank.open(folder).notes.create_memory(f"res-{era}.md", "A resource.", [])
-    listed, read, prompt = inspected(
-        node,
-        (*server, "--method", "tools/list"),
-        (*server, "--method", "resources/read", "--uri", f"memory://memory/notes:res-{era}"),
-        (*server, "--method", "prompts/get", "--prompt-name", "recall", "--prompt-args", "topic=resource"),
-    )
-    assert [tool["name"] for tool in listed["tools"]] == [tool.name for tool in DEFAULT]
+    tools = inspected(node, *server, "--method", "tools/list")["tools"]
+    assert [tool["name"] for tool in tools] == [tool.name for tool in DEFAULT]
+    read = inspected(node, *server, "--method", "resources/read", "--uri", f"memory://memory/notes:res-{era}")
     assert read["contents"][0]["text"].endswith("A resource.")
-    assert "A resource." in prompt["messages"][0]["content"]["text"]
+    prompt = ("--method", "prompts/get", "--prompt-name", "recall", "--prompt-args", "topic=resource")
+    assert "A resource." in inspected(node, *server, *prompt)["messages"][0]["content"]["text"]
 
 
 def test_the_inspector_finds_the_schemas_of_all_toolsets_portable(node: str, tmp_path: Path) -> None:
     more = [word for name in ("vault", "topics", "layers", "records") for word in ("--toolset", name)]
-    [listed] = inspected(node, (MEMLANE, "--bank", str(tmp_path), "mcp", *more, "--method", "tools/list"))
-    assert len(listed["tools"]) > 40
+    tools = inspected(node, MEMLANE, "--bank", str(tmp_path), "mcp", *more, "--method", "tools/list")["tools"]
+    assert len(tools) > 40
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
