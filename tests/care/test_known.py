@@ -253,3 +253,11 @@ def test_a_file_that_another_process_found_meanwhile_is_left_to_the_next_look(ba
         with known.look(bank) as after:
             assert after.memory(memory.file, memory.id) == bank.get(memory.id)
         assert before.memory(memory.file, memory.id) is None
+
+
+def test_a_file_that_goes_while_files_are_listed_is_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = Bank.init(tmp_path)
+    bank.add("Deploys go out on Tuesdays.", title="Deploy")
+    listed = [*bank.notes.files(), str(bank.root / "gone.md")]
+    monkeypatch.setattr(type(bank.notes), "files", lambda _: iter(listed))
+    assert (bank.stats()["count"], bank.stats()["count"]) == (1, 1)

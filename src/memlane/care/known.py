@@ -50,7 +50,7 @@ LONG = 50_000  # characters of a note or record that are worth a word
 _IRRELEVANT = ("search.", "hook.", "mcp.", "journal.", "profile.", "distil.")  # settings that no answer depends on
 _AT_ONCE = 500  # names in one question
 _FEW, _SHORT = 500, 4_000_000  # files that are remembered as they were read, and the characters of them all
-_UNKNOWN = os.stat_result((0,) * 10)  # of a file that cannot be looked at
+_UNKNOWN = os.stat_result((0,) * os.stat_result.n_fields)  # of a file that cannot be looked at, or is gone by now
 _MARKER = re.compile(r"(?:<{7}|>{7}) ")
 
 
