@@ -114,12 +114,14 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
             if name is not None and settings:
                 raise states.no_remote(name)
             raise without_remote()
-        done, failed = _each(bank, state, chosen, deletions=deletions)
-        last = max((at for at, one in enumerate(done) if one.brought), default=0)
-        before = [one.remote for one in done[:last]]
-        again, failed_now = _each(bank, state, [each for each in chosen if each.name in before], deletions=deletions)
-        later = {one.remote: one for one in again}
-        done = [one.then(later[one.remote]) if one.remote in later else one for one in done]
+        with _alone(state):
+            done, failed = _each(bank, state, chosen, deletions=deletions)
+            last = max((at for at, one in enumerate(done) if one.brought), default=0)
+            before = {one.remote: one for one in done[:last]}
+            again, failed_now = _each(
+                bank, state, [each for each in chosen if each.name in before], deletions=deletions
+            )
+        done = [*(before[one.remote].then(one) for one in again), *done[last:]]
         failed += failed_now
         if failed and done:
             failed[0].hint = f"{failed[0].hint} In step with {', '.join(each.remote for each in done)}.".strip()
@@ -131,18 +133,17 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
 def _each(
     bank: Bank, state: states.State, chosen: Sequence[Settings], **how: Any
 ) -> tuple[list[Synced], list[MemlaneError]]:
-    """One sync with each of these remotes: what was done, and what failed. Raises Busy."""
+    """One sync with each of these remotes, by whoever is `_alone`: what was done, and what failed."""
     done: list[Synced] = []
     failed: list[MemlaneError] = []
-    with _alone(state):
-        for each in chosen:
-            try:
-                # a change of its own, also within a command or a tool's call: what it brings is not the user's work
-                with closing(remotes.opened(each.url)) as remote, journal.change(SYNC, joins=False):
-                    done.append(engine.run(bank, state, each, remote, **how))
-            except MemlaneError as error:
-                state.note(each.name, failed=str(error))
-                failed.append(error)
+    for each in chosen:
+        try:
+            # a change of its own, also within a command or a tool's call: what it brings is not the user's work
+            with closing(remotes.opened(each.url)) as remote, journal.change(SYNC, joins=False):
+                done.append(engine.run(bank, state, each, remote, **how))
+        except MemlaneError as error:
+            state.note(each.name, failed=str(error))
+            failed.append(error)
     return done, failed
 
 
@@ -180,7 +181,8 @@ def _send(bank: Bank, paths: set[str] | None) -> None:
         with states.opened(bank.root) as state:
             settings = state.remotes() if state else []
             if state is not None and settings:
-                _, failed = _each(bank, state, settings, only=only)
+                with _alone(state):
+                    _, failed = _each(bank, state, settings, only=only)
                 if failed:
                     raise failed[0]
     except MemlaneError as error:
