@@ -87,10 +87,10 @@ def made_up_notes(folder: Path, count: int = 2000) -> None:
 
 
 def bench_reading(name: str, folder: Path, repeats: int) -> tuple[str, ...]:
-    (folder / "memlane.toml").write_text('[memory]\nenabled = true\n[lanes]\nnotes = "."\n')
 
     def ours() -> int:
-        return sum(isinstance(item, Memory) for item in scan(Bank.open(folder).notes))
+        bank = Bank.open(folder, memory__enabled=True, lanes__notes=str(folder))
+        return sum(isinstance(item, Memory) for item in scan(bank.notes))
 
     def plain() -> int:
         return read_plainly(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import tree, trusted
-from memlane import Bank, ConfigError, NotEnabled, NotTrusted, StorageError, TopicLane, config
+from memlane import Bank, ConfigError, InvalidInput, NotEnabled, NotTrusted, StorageError, TopicLane, config
 from memlane.exchange import adopt
 
 
@@ -72,6 +72,12 @@ def test_without_a_bank_memory_is_not_enabled(tmp_path: Path) -> None:
     assert str(caught.value).startswith("Memory system is not enabled")
     assert "memlane init" in caught.value.hint
     assert tree(tmp_path) == {}
+
+
+def test_a_bank_made_of_a_folder_says_how_to_open_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Bank(str(tmp_path))  # type: ignore[arg-type]
+    assert "Bank.open(folder)" in caught.value.hint
 
 
 def test_a_bank_can_be_switched_off(tmp_path: Path) -> None:

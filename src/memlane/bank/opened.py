@@ -114,6 +114,10 @@ class Opened:
     """What a bank has open: its lanes, its index, and its watch over the project's code. Each opens when first used."""
 
     def __init__(self, settings: config.Config) -> None:
+        given: object = settings
+        if isinstance(given, str | os.PathLike):
+            hint = "Bank.open(folder) opens the bank of a folder, Bank.init(folder) makes one."
+            raise InvalidInput("Bank() takes a configuration, not a folder.", hint=hint)
         config.require_enabled(settings)
         self.config = settings
         self.access = EVERYTHING

@@ -18,3 +18,11 @@ def test_the_search_verbs(run: Run, bank: Bank) -> None:
     assert run("review", "--only", "similar", "--json").json == []
     assert run("doctor", "--reindex", "--json").json == {"indexed": 2}
     assert run("search", "zzzz qqqq").err == "nothing found\n"
+
+
+def test_words_are_searched_for_with_quotes_or_without(run: Run, bank: Bank) -> None:
+    run("add", "We deploy on Tuesdays.", "--title", "Deploy day")
+    quoted = run("search", "deploy on tuesdays", "--explain").out
+    assert run("search", "deploy", "on", "tuesdays", "--explain").out == quoted
+    assert run("context", "deploy", "on", "tuesdays").out == run("context", "deploy on tuesdays").out
+    assert run("search").err.startswith("error: Missing argument 'QUERY'")

@@ -41,6 +41,16 @@ text_argument = click.argument("text", required=False)
 content_argument = click.argument("content", required=False)
 
 
+def _joined(_context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str | None:
+    return " ".join(words) if words else None
+
+
+def words_argument(name: str, *, required: bool = True) -> Decorator:
+    """Words that a search begins with, in quotes or not: nothing that a shell does to them changes what is stored."""
+    shown = name.upper() if required else f"[{name.upper()}]"
+    return click.argument(name, nargs=-1, required=required, metavar=shown, callback=_joined)
+
+
 def ids_argument(name: str = "ids", *, required: bool = True) -> Decorator:
     metavar = "ID..." if required else "[ID]..."
     return click.argument(name, nargs=-1, required=required, metavar=metavar, shell_complete=complete_id)

@@ -19,6 +19,7 @@ from memlane.surfaces.cli.options import (
     json_from_bank,
     limit_option,
     with_bank,
+    words_argument,
 )
 from memlane.surfaces.cli.output import print_plan, print_problems, print_result, print_stored, take_text
 
@@ -76,7 +77,7 @@ def list_(bank: Bank, scope: str | None, as_json: bool, **chosen: Any) -> None:
 
 
 @records.command()
-@click.argument("query")
+@words_argument("query")
 @applies_option
 @any_tag_option
 @dates

@@ -20,6 +20,7 @@ from memlane.surfaces.cli.options import (
     order_option,
     user_option,
     with_bank,
+    words_argument,
 )
 from memlane.surfaces.cli.output import (
     BELOW,
@@ -40,7 +41,7 @@ SNIPPET = 160  # characters of a snippet in a pipe
 
 
 @click.command()
-@click.argument("query")
+@words_argument("query")
 @limit_option(help="How many: 5, or with --order time all that are about it.")
 @offset_option
 @filters

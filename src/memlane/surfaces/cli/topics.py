@@ -9,7 +9,15 @@ import click
 from memlane.bank import Bank
 from memlane.recall.scopes import spelt
 from memlane.surfaces.cli.context import explain_option, print_block
-from memlane.surfaces.cli.options import any_tag_option, content_argument, dates, limit_option, scope_option, with_bank
+from memlane.surfaces.cli.options import (
+    any_tag_option,
+    content_argument,
+    dates,
+    limit_option,
+    scope_option,
+    with_bank,
+    words_argument,
+)
 from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, say, take_text
 
 
@@ -50,7 +58,7 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
 
 
 @topics.command()
-@click.argument("query")
+@words_argument("query")
 @limit_option(10)
 @any_tag_option
 @click.option("--type")
@@ -99,7 +107,7 @@ def list_(bank: Bank, as_json: bool) -> None:
 
 
 @topics.command()
-@click.argument("query")
+@words_argument("query")
 @limit_option(3)
 @click.option("--max-tokens", type=click.IntRange(min=0), default=1000, show_default=True, help="At most so many.")
 @explain_option

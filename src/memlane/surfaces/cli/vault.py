@@ -21,6 +21,7 @@ from memlane.surfaces.cli.options import (
     tag_option,
     text_argument,
     with_bank,
+    words_argument,
 )
 from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, say_notes, take_text
 
@@ -96,7 +97,7 @@ def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tu
 
 
 @vault.command()
-@click.argument("query")
+@words_argument("query")
 @scopes_option
 @click.option("--category", "type")
 @any_tag_option
