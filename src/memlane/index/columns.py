@@ -19,7 +19,7 @@ from memlane.index import fields
 from memlane.index.database import BLOCK, ROWS
 from memlane.index.rows import FILTERS, marks
 
-EXACT = 20_000  # up to this many vectors are compared exactly; beyond, signs alone choose the candidates first
+EXACT = 5_000  # up to this many vectors are compared one and all; beyond, signs alone choose the candidates first
 FEW = 50  # chunks; the mean of fewer vectors is mostly chance
 MANY = 2_000  # changes; with more, reading everything again is simpler than applying them one by one
 TOGETHER = 512  # vectors that are scaled at a time: as many as a processor has at hand
