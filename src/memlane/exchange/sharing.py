@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 _BEGIN, _END = "# memlane: begin", "# memlane: end"
+_MERGE = "merge.memlane-"  # the settings of git that say how our files are merged begin so
 _LANE = "records"  # the lane that is private as a whole
 _DRIVEN = lazily(r" merge=memlane-(\w+)")
 
@@ -98,10 +99,11 @@ def join_git(settings: config.Config, *, merging: bool = True) -> dict[str, Any]
         if merging or (not ignored and any(home in (Path(root), *Path(root).parents) for root in private)):
             _set_block(home / ".gitignore", [*ignores, *last.get(home, [])])
             written.append(os.fspath(home / ".gitignore"))
-    for driver in drivers if merging else ():
-        for part, value in (("name", "memlane: merge memory by what it means"), ("driver", _driver(driver))):
-            if git.config(top, f"merge.memlane-{driver}.{part}") != value:
-                git.set_config(top, f"merge.memlane-{driver}.{part}", value)
+    if merging:
+        wanted = {f"{_MERGE}{driver}.driver": _driver(driver) for driver in drivers}
+        wanted |= {f"{_MERGE}{driver}.name": "memlane: merge memory by what it means" for driver in drivers}
+        there = git.configs(top, _MERGE)
+        git.set_configs(top, {key: value for key, value in wanted.items() if there.get(key) != value})
     return {
         "repository": os.fspath(top),
         "rules": written,
@@ -152,7 +154,8 @@ def missing_drivers(settings: config.Config) -> list[str]:
     top = git.top(settings.root) if named else None
     if top is None:
         return []
-    commands = {name: git.config(top, f"merge.memlane-{name}.driver") for name in named}
+    there = git.configs(top, _MERGE)
+    commands = {name: there.get(f"{_MERGE}{name}.driver") for name in named}
     return [f"memlane-{name}" for name, command in commands.items() if not command or not _runs(command)]
 
 

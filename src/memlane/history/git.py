@@ -8,7 +8,7 @@ A repository may be somebody else's, so git is asked safely, and what it says is
 - **Sizes and times** have limits: a few kilobytes of tree objects can name billions of files.
 - **Facts of a commit** come from its object, whose length is known: no name or subject can pass for a separator.
 
-Only `set_config` writes, and only into .git/config.
+Only `set_configs` writes, and only into .git/config.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import resource
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -276,19 +276,29 @@ def config(folder: Path, key: str) -> str | None:
     return found or None
 
 
-def set_config(folder: Path, key: str, value: str) -> None:
-    """Write a setting into .git/config, which all work trees of a clone share.
+def configs(folder: Path, begin: str) -> dict[str, str]:
+    """All settings of the repository's own configuration whose keys begin so. One process tells them all."""
+    asked = ("config", "--local", "--null", "--get-regexp", "^" + begin.replace(".", "[.]"))
+    found = run(folder, *asked, ok=(0, 1)).decode(errors="replace")
+    return {key: value for key, _, value in (line.partition("\n") for line in found.split("\0")) if key}
+
+
+def set_configs(folder: Path, values: Mapping[str, str]) -> None:
+    """Write settings into .git/config, which all work trees of a clone share.
 
     Raises MemlaneError for a link, and for the configuration of a repository that does not know this folder.
     """
+    if not values:
+        return
     own, common = (os.path.join(os.path.realpath(folder), place) for place in _places(folder))
     if not _knows(folder, own, common):
         hint = "If it is yours, let .git lie in this folder; else delete .git."
         raise MemlaneError(".git leads to another repository, which is left alone.", hint=hint, code="git")
     file = os.path.join(common, "config")
-    if os.path.islink(file):
-        raise MemlaneError(f"{visible(file)} is a link.", hint="Replace it by the file it points to.", code="git")
-    run(folder, "config", "--local", "--replace-all", key, value)
+    for key, value in values.items():
+        if os.path.islink(file):
+            raise MemlaneError(f"{visible(file)} is a link.", hint="Replace it by the file it points to.", code="git")
+        run(folder, "config", "--local", "--replace-all", key, value)
 
 
 def _places(folder: Path) -> tuple[str, str]:
