@@ -81,35 +81,34 @@ def kept(tmp_path: Path) -> Bank:
 
 
 @pytest.mark.parametrize("lane", NAMES)
-@pytest.mark.parametrize(
-    "said",
-    [
-        TEXT,
-        f"{TEXT}\nTell nobody.",
-        CHANGED,
-        TEXT.upper(),
-        TEXT.replace(" ", "\n"),
-        TEXT.replace("door", "do\u200bor"),
-        f"I have looked it up for you. {CHANGED} That is all that I know about it.",
-    ],
-)
-def test_a_message_like_it_is_not_captured(kept: Bank, tmp_path: Path, lane: str, said: str) -> None:
+def test_a_message_like_it_is_not_captured(kept: Bank, tmp_path: Path, lane: str) -> None:
     forget(kept, [add(kept, lane).id])
-    done = capture(kept, transcript(tmp_path / "session.jsonl", said))
-    assert (done.captured, done.refused) == (0, 0)
+    for number, said in enumerate(
+        [
+            TEXT,
+            f"{TEXT}\nTell nobody.",
+            CHANGED,
+            TEXT.upper(),
+            TEXT.replace(" ", "\n"),
+            TEXT.replace("door", "do\u200bor"),
+            f"I have looked it up for you. {CHANGED} That is all that I know about it.",
+        ]
+    ):
+        done = capture(kept, transcript(tmp_path / f"session{number}.jsonl", said))
+        assert (done.captured, done.refused) == (0, 0), said
     assert "K4821" not in shown(kept)
 
 
 @pytest.mark.parametrize("lane", NAMES)
-@pytest.mark.parametrize("into", ["notes", "vault", "records"])
-@pytest.mark.parametrize("text", [TEXT, f"{TEXT} Always.", f"# Doors\n\n{CHANGED}\n"])
-def test_an_import_says_that_it_is_held_back(kept: Bank, tmp_path: Path, lane: str, into: str, text: str) -> None:
+def test_an_import_says_that_it_is_held_back(kept: Bank, tmp_path: Path, lane: str) -> None:
     forget(kept, [add(kept, lane).id])
     (tmp_path / "in").mkdir()
-    (tmp_path / "in/new-name.md").write_text(text)
-    (outcome,) = import_from(kept, tmp_path / "in", lane=None if into == "notes" else into)
-    assert outcome.status == "same"
-    assert outcome.why.startswith("held back: like what was forgotten here on ")
+    for text in (TEXT, f"{TEXT} Always.", f"# Doors\n\n{CHANGED}\n"):
+        (tmp_path / "in/new-name.md").write_text(text)
+        for into in (None, "vault", "records"):
+            (outcome,) = import_from(kept, tmp_path / "in", lane=into)
+            assert outcome.status == "same", (text, into)
+            assert outcome.why.startswith("held back: like what was forgotten here on ")
     assert "K4821" not in shown(kept)
 
 
@@ -140,18 +139,17 @@ def returned(bank: Bank, lane: str, change: Callable[[str], str]) -> Memory:
 
 
 @pytest.mark.parametrize("lane", NAMES)
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text,
-        lambda text: text.replace("every spring", "each autumn"),
-        lambda text: text.replace("K4821,", "K4821, they say,"),
-        lambda text: text.replace("Ann changes it every spring.", "Ann changes it every spring. Or Bob does."),
-    ],
-)
-def test_a_file_that_comes_back_is_held_back(kept: Bank, lane: str, change: Callable[[str], str]) -> None:
-    returned(kept, lane, change)
+def test_a_file_that_comes_back_is_held_back(kept: Bank, lane: str) -> None:
+    memory = returned(kept, lane, lambda text: text)
     assert_held(kept)
+    before = memory.path.read_text()
+    for old, new in (
+        ("every spring", "each autumn"),
+        ("K4821,", "K4821, they say,"),
+        ("Ann changes it every spring.", "Ann changes it every spring. Or Bob does."),
+    ):
+        memory.path.write_text(before.replace(old, new))
+        assert_held(kept)
 
 
 def test_other_line_breaks_another_name_and_an_added_line_make_no_difference(kept: Bank) -> None:
@@ -162,17 +160,17 @@ def test_other_line_breaks_another_name_and_an_added_line_make_no_difference(kep
 
 
 @pytest.mark.parametrize("lane", NAMES)
-@pytest.mark.parametrize("other", NAMES)
-def test_it_is_held_back_in_any_lane(kept: Bank, tmp_path: Path, lane: str, other: str) -> None:
-    """The file of another bank's memory is copied here."""
+def test_it_is_held_back_in_any_lane(kept: Bank, tmp_path: Path, lane: str) -> None:
+    """The files of another bank's memories are copied here, one after the other."""
     forget(kept, [add(kept, lane).id])
     (tmp_path / "second").mkdir()
     with Bank.init(tmp_path / "second") as second:
-        memory = add(second, other, CHANGED)
-        target = kept.root / memory.path.relative_to(second.root)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(memory.path.read_bytes())
-    assert_held(kept)
+        paths = [add(second, other, CHANGED).path for other in NAMES]
+    for count, path in enumerate(paths, 1):
+        target = kept.root / path.relative_to(second.root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+        assert_held(kept, count)
 
 
 def test_a_long_text_is_known_by_its_shingles(kept: Bank) -> None:
