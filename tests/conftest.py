@@ -35,6 +35,7 @@ from ui_pages import open_page as open_page
 from ui_pages import page as page
 from ui_pages import serve as serve
 from ui_pages import served as served
+from warm import warm as warm
 
 # The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones, and
 # for more of them where a test does not say how many.

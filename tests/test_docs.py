@@ -31,8 +31,8 @@ def matches(expected: str, actual: str) -> bool:
     return re.fullmatch(pattern, actual) is not None
 
 
-def run_console(block: str, folder: Path) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
+def run_console(block: str, folder: Path, programs: str) -> None:
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "NO_COLOR": "1"}
     for command, expected in steps(block):
         result = subprocess.run(
             ["bash", "-c", f"{{ {command}; }} 2>&1"], cwd=folder, env=environment, capture_output=True, text=True
@@ -43,13 +43,13 @@ def run_console(block: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
 )
-def test_the_examples_do_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_do_what_they_say(page: Path, tmp_path: Path, warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page is one session in an empty folder: its commands and its Python, one after the other."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for language, block in examples(page.read_text()):
         if language == "console":
-            run_console(block, tmp_path)
+            run_console(block, tmp_path, f"{warm}:{Path(sys.executable).parent}")
             continue
         test = doctest.DocTestParser().get_doctest(block, names, page.name, page.name, 0)
         said: list[str] = []

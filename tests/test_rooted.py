@@ -64,8 +64,7 @@ COMMANDS = (
     ("review", "--apply"),
     ("rm", "notes:odd"),
     ("restore", "notes:odd"),
-    ("doctor",),
-    ("doctor", "--fix"),
+    ("doctor", "--fix"),  # which begins with all that `doctor` does
     ("doctor", "--deep", "--fix"),
     ("doctor", "--reindex"),
     ("undo",),
@@ -106,7 +105,7 @@ def _outside(folder: Path) -> Path:
 
 def _project(folder: Path) -> Path:
     folder.mkdir()
-    subprocess.run(["git", "init", "-q", folder], check=True)
+    subprocess.run(["git", "init", "-q", "--template=", folder], check=True)  # without a dozen examples of hooks
     bank = Bank.init(folder)
     (bank.root / "odd.md").write_text("An odd line that somebody may look for.\n")
     return folder

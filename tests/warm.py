@@ -1,0 +1,144 @@
+"""A `memlane` that is loaded already: the pages of the docs run two hundred commands, and to start Python and load the
+program for each takes ten times as long as what they do.
+
+`warm` is a folder with a program of that name. It hands its arguments, folder, environment and streams to a process
+that has loaded memlane; that one forks, and the copy runs the command as a process of its own. Run as a program, this
+file is that process: `python warm.py SOCKET`.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+PROGRAM = str(Path(sys.executable).with_name("memlane"))
+
+# Without the modules of Python that take longer to load than all the rest of it.
+_ASKING = """#!{python} -IS
+import _socket, os, sys
+line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+line.connect({address!r})
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+line.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+environment = [name + "=" + value for name, value in os.environ.items()]
+line.sendall(os.fsencode("\\0".join([os.getcwd(), str(len(sys.argv)), *sys.argv, *environment])))
+line.shutdown(_socket.SHUT_WR)
+os._exit(int(line.recv(8) or b"70"))
+"""
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="memlane-warm-") as folder:
+        address = f"{folder}/socket"
+        asking = Path(folder) / "bin/memlane"
+        asking.parent.mkdir()
+        asking.write_text(_ASKING.format(python=sys.executable, address=address))
+        asking.chmod(0o755)
+        with subprocess.Popen([sys.executable, __file__, address], stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            assert process.stdout.readline() == b"ready\n"
+            yield asking.parent
+            process.terminate()
+
+
+def _load() -> None:
+    """All of memlane but what needs large packages; what is there now stays, so that a fork copies less."""
+    import gc
+    import pkgutil
+    from importlib import import_module
+
+    import memlane
+
+    for module in pkgutil.walk_packages(memlane.__path__, "memlane."):
+        if not module.name.startswith(("memlane.adapters", "memlane.surfaces.mcp", "memlane.surfaces.ui")):
+            with suppress(ImportError):
+                import_module(module.name)
+    gc.collect()
+    gc.freeze()
+
+
+def _received(line: socket.socket) -> tuple[list[int], list[str]]:
+    _, streams, _, _ = socket.recv_fds(line, 1, 3)
+    with line.makefile("rb") as parts:
+        return streams, os.fsdecode(parts.read()).split("\0")
+
+
+def _run(streams: list[int], parts: list[str]) -> None:
+    """In the copy: be the command."""
+    from memlane.__main__ import script
+
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin = open(0)  # noqa: SIM115 - for as long as the process lives, as the next two
+    sys.stdout = open(1, "w")  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, errors="backslashreplace")  # noqa: SIM115
+    folder, count, *rest = parts
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(part.split("=", 1) for part in rest[int(count) :])
+    sys.argv = [PROGRAM, *rest[1 : int(count)]]
+    script()
+
+
+def serve(address: str) -> None:
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(address)
+    listening.listen()
+    awake, wake = socket.socketpair()
+    wake.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: dict[int, socket.socket] = {}
+    print("ready", flush=True)
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(listening, selectors.EVENT_READ)
+        waiting.register(awake, selectors.EVENT_READ)
+        while True:
+            for key, _ in waiting.select():
+                if key.fileobj is listening:
+                    line, _ = listening.accept()
+                    streams, parts = _received(line)
+                    child = os.fork()
+                    if child == 0:
+                        signal.set_wakeup_fd(-1)
+                        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                        for one in (listening, awake, wake, line, *running.values()):
+                            one.close()
+                        _run(streams, parts)
+                        os._exit(70)
+                    for stream in streams:
+                        os.close(stream)
+                    running[child] = line
+                else:
+                    awake.recv(64)
+                    _tell(running)
+
+
+def _tell(running: dict[int, socket.socket]) -> None:
+    """Whoever asked for a command that has ended hears how."""
+    while running:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child == 0:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        with running.pop(child) as line, suppress(OSError):
+            line.sendall(str(code if code >= 0 else 128 - code).encode())
+
+
+if __name__ == "__main__":
+    del sys.path[0]  # the folder of the tests
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _load()
+    serve(sys.argv[1])
