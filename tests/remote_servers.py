@@ -174,9 +174,12 @@ def bucket(store: str) -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port that nobody is given who asks for any, for a minute or so: a connection was just closed at it, and only
+    who names it may have it again so soon.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        server.accept()[0].close()
+        return int(server.getsockname()[1])
 
 
 class Line:
