@@ -8,12 +8,14 @@ moment, again and again on the same lane, and then compares. Prints one JSON obj
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
 import select
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -49,6 +51,18 @@ def write_until_killed(name: str, folder: Path, pipe: int, start: int) -> None:
                 step(number, "recover", partial(lane.recover, native))
 
 
+def load(name: str) -> None:
+    """Do once what the writers do: what is loaded on first use is loaded here, and not by each of them anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        lane = make_lane(name, Path(folder))
+        native = lane.extend(lane.put(draft(name, 1)).native_id, words("more")).native_id
+        native = lane.revise(native, {"text": words("new")}).native_id
+        lane.drop(native)
+        lane.recover(native)
+    gc.collect()
+    gc.freeze()
+
+
 def kill_one(name: str, folder: Path, dice: random.Random, start: int) -> list[list[str]]:
     """Start a writer, kill it after a random number of steps and a random moment more; return what it said."""
     reading, writing = os.pipe()
@@ -78,6 +92,7 @@ def kill_one(name: str, folder: Path, dice: random.Random, start: int) -> list[l
 def main() -> None:
     name, folder, kills, seed = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     dice = random.Random(seed)
+    load(name)
     done: dict[int, set[str]] = {}
     tried: dict[int, set[str]] = {}
     start = 0
