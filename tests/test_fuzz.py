@@ -61,7 +61,7 @@ TEXTS = st.one_of(
 @settings(max_examples=EXAMPLES)
 @given(text=TEXTS)
 def test_no_text_crashes_a_parser(text: str) -> None:
-    """`cpu` raises what is no error of memlane's own. To make a text takes longer than to read it: all read the same."""
+    """`cpu` raises what is no error of memlane's own. A text takes longer to make than to read: all read the same."""
     for name, parser in PARSERS.items():
         note(name)
         cpu(parser, text)
