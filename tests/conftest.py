@@ -29,6 +29,7 @@ from remote_servers import line as line
 from remote_servers import place as place
 from remote_servers import store as store
 from repositories import repo as repo
+from samples import FUZZ
 from ui_pages import browser as browser
 from ui_pages import folder as folder
 from ui_pages import open_page as open_page
@@ -39,13 +40,12 @@ from warm import warm as warm
 
 # The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones, and
 # for more of them where a test does not say how many.
-FUZZ = "MEMLANE_FUZZ" in os.environ
 settings.register_profile(
     "memlane",
     deadline=None,
     database=None,
     derandomize=not FUZZ,
-    max_examples=1000 if FUZZ else 100,
+    max_examples=1000 if FUZZ else 50,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("memlane")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,8 +13,16 @@ from memlane.core.model import Draft
 from memlane.lanes import NAMES, Lane, open_lane
 
 LANES = tuple(NAMES)
+FUZZ = "MEMLANE_FUZZ" in os.environ
 _SYLLABLES = "ba ce di fo gu ha ji lo mu na pe qui ro sa ti vo wu xa yo zu bra cle dri flo gru".split()
 START = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def tries(few: int, many: int) -> int:
+    """How often something is tried that differs by chance: each is the same in every run, and they are much alike. Who
+    looks for new ones, or has time, sets MEMLANE_FUZZ.
+    """
+    return many if FUZZ else few
 
 
 def root_of(name: str, folder: Path) -> Path:

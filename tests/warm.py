@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -39,17 +39,24 @@ os._exit(int(line.recv(8) or b"70"))
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[Path]:
+    with loaded() as folder:
+        yield folder
+
+
+@contextmanager
+def loaded(*before: str) -> Iterator[Path]:
+    """A folder with such a program. The process that it asks may be started by another one: `before`, with options."""
     with tempfile.TemporaryDirectory(prefix="memlane-warm-") as folder:
         address = f"{folder}/socket"
         asking = Path(folder) / "bin/memlane"
         asking.parent.mkdir()
         asking.write_text(_ASKING.format(python=sys.executable, address=address))
         asking.chmod(0o755)
-        with subprocess.Popen([sys.executable, __file__, address], stdout=subprocess.PIPE) as process:
+        command = [*before, sys.executable, __file__, address]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout
             assert process.stdout.readline() == b"ready\n"
             yield asking.parent
-            process.terminate()
 
 
 def _load() -> None:
@@ -105,6 +112,7 @@ def serve(address: str) -> None:
     with selectors.DefaultSelector() as waiting:
         waiting.register(listening, selectors.EVENT_READ)
         waiting.register(awake, selectors.EVENT_READ)
+        waiting.register(sys.stdin, selectors.EVENT_READ)
         while True:
             for key, _ in waiting.select():
                 if key.fileobj is listening:
@@ -121,9 +129,11 @@ def serve(address: str) -> None:
                     for stream in streams:
                         os.close(stream)
                     running[child] = line
-                else:
+                elif key.fileobj is awake:
                     awake.recv(64)
                     _tell(running)
+                else:  # whoever started this has ended
+                    return
 
 
 def _tell(running: dict[int, socket.socket]) -> None:

@@ -99,9 +99,10 @@ UNSEEN: dict[str, Callable[[str], str]] = {
 
 
 def run(parser: argparse.ArgumentParser, argv: list[str]) -> int:
-    parser.parse_args(argv)
+    parser.add_argument("--tokens", type=int, default=5, help="how many of each kind")
+    count = parser.parse_args(argv).tokens
     rng = random.Random(11)
-    tokens = [head + "".join(rng.choices(BASE62, k=size - 2)) + "7a" for head, size in KINDS for _ in range(5)]
+    tokens = [head + "".join(rng.choices(BASE62, k=size - 2)) + "7a" for head, size in KINDS for _ in range(count)]
     print("| disguise | found | of |\n|---|---:|---:|")
     for name, group in (("", SEEN), (", unseen", UNSEEN)):
         total = 0

@@ -21,7 +21,7 @@ from memlane.care.doctor import examine
 from memlane.care.validate import validate
 from memlane.core.progress import listener
 from memlane.index import facts
-from samples import LANES, draft
+from samples import LANES, draft, tries
 
 TEXTS = (
     "Deploys go out on Tuesdays, after the tests have passed on the main branch.",
@@ -116,7 +116,7 @@ DAMAGE: tuple[Callable[[Bank, random.Random], None], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(tries(3, 6)))
 def test_what_is_known_is_what_the_files_say(bank: Bank, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(4):

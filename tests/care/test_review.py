@@ -15,7 +15,7 @@ from conftest import tree
 from memlane import Bank
 from memlane.care.review import KINDS, Item
 from rotten import entries, note, plant, register, state
-from samples import draft, words
+from samples import draft, tries, words
 
 PLANTED = [  # kind, action, id, other
     ("prune", "delete", "vault:aaaaaaaaaaaa", "vault:bbbbbbbbbbbb"),
@@ -313,7 +313,7 @@ TEXTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=25)
+@settings(max_examples=tries(12, 120))
 @given(
     notes=st.lists(st.tuples(st.sampled_from(["n0", "n1", "n1-2", "sub/n1", "sub/n1-2"]), TEXTS, st.integers(1, 28))),
     bare=st.lists(st.tuples(st.sampled_from(["b0", "b0-2"]), TEXTS), max_size=2),

@@ -12,6 +12,7 @@ import pytest
 from memlane import Bank
 
 HANDS = 8
+TURNS = 3
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_threads_share_a_bank_and_lose_nothing(bank: Bank) -> None:
     def work(hand: int) -> list[str]:
         together.wait()
         kept = []
-        for turn in range(6):
+        for turn in range(TURNS):
             note = bank.add(f"Zebra {turn} of hand {hand}, see [[src/a.py]].", title=f"Hand {hand} turn {turn}")
             bank.append("notes:shared", f"hand {hand} turn {turn}")
             bank.add(f"Hand {hand} did it in turn {turn}.", lane="topics", topic="work/log", title=f"T{hand}{turn}")
@@ -57,7 +58,7 @@ def test_threads_share_a_bank_and_lose_nothing(bank: Bank) -> None:
     assert {memory.id for memory in bank.list(lane="notes")} == kept | {"notes:shared"}
     assert {hit.memory.id for hit in bank.search("giraffe", len(kept))} == kept
     lines = set(bank.get("notes:shared").text.splitlines())
-    assert {f"hand {hand} turn {turn}" for hand in range(HANDS) for turn in range(6)} <= lines
+    assert {f"hand {hand} turn {turn}" for hand in range(HANDS) for turn in range(TURNS)} <= lines
     assert bank.problems() == []
 
 

@@ -18,7 +18,7 @@ from memlane.core.invisible import visible
 from memlane.exchange import export
 from memlane.exchange.imports import Outcome, import_from
 from memlane.lanes.topics.checks import PATTERNS
-from samples import LANES, draft, words
+from samples import LANES, draft, tries, words
 from taking import made, statuses, took, write
 
 
@@ -95,7 +95,7 @@ TAGS = st.lists(
 
 
 @pytest.mark.parametrize("lane", LANES)
-@settings(max_examples=12)
+@settings(max_examples=tries(8, 80))
 @given(said=st.lists(st.tuples(SAID, TAGS), min_size=1, max_size=3), minutes=st.integers(0, 10**6))
 def test_whatever_is_remembered_comes_back_as_it_was(
     lane: str, said: list[tuple[str, list[str]]], minutes: int, tmp_path_factory: pytest.TempPathFactory

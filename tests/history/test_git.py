@@ -20,6 +20,7 @@ from memlane.core.alternatives import MARK
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.exchange.sharing import join_git, share
 from repositories import branches, git, save
+from samples import tries
 
 DAYS = ("2025-01-10", "2025-02-10", "2025-03-10")
 
@@ -262,7 +263,7 @@ def test_three_branches_say_the_same_in_any_order(shared: Path) -> None:
 
 
 @given(history, history, history)
-@settings(max_examples=6)
+@settings(max_examples=tries(4, 40))
 def test_git_brings_branches_with_any_histories_together(before: list, ours: list, theirs: list) -> None:  # type: ignore[type-arg]
     with tempfile.TemporaryDirectory() as place:
         repo, other = Path(place, "repo"), Path(place, "other")

@@ -31,7 +31,7 @@ from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics import listing
 from memlane.lanes.topics.merging import archive, index, topic
 from memlane.lanes.vault.merging import vault
-from samples import words
+from samples import tries, words
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -584,7 +584,7 @@ def check_bank(banks: list[Bank], result: Bank) -> None:
 
 
 @given(history, history, history)
-@settings(max_examples=25)
+@settings(max_examples=tries(15, 150))
 def test_two_branches_with_any_histories_come_together(
     tmp_path_factory: pytest.TempPathFactory,
     before: list[tuple[str, int]],
@@ -607,7 +607,7 @@ def test_two_branches_with_any_histories_come_together(
 
 
 @given(st.tuples(history, history, history, history))
-@settings(max_examples=12)
+@settings(max_examples=tries(8, 80))
 def test_three_branches_say_the_same_in_whatever_order_they_are_merged(
     tmp_path_factory: pytest.TempPathFactory, steps: tuple[list[tuple[str, int]], ...]
 ) -> None:

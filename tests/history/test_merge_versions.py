@@ -24,6 +24,7 @@ from memlane.lanes.merging import document as note
 from memlane.lanes.records.record import content_hash
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.merging import topic
+from samples import tries
 
 HEAD = re.compile(r"\*\*Version ([0-9]+) of ([0-9]+)\*\* <!-- memlane:versions -->")
 END = (f"{MARK} end -->", f"{MARK} end again -->")
@@ -393,7 +394,7 @@ def words_in(text: str) -> set[str]:
 
 @pytest.mark.parametrize("format", list(STARTS))
 @given(steps)
-@settings(max_examples=40)
+@settings(max_examples=tries(20, 200))
 def test_clones_that_write_settle_and_merge_in_any_sequence_end_up_the_same(
     format: str, steps: list[tuple[int, str, int]]
 ) -> None:
@@ -422,7 +423,7 @@ def test_clones_that_write_settle_and_merge_in_any_sequence_end_up_the_same(
 
 
 @given(st.lists(st.tuples(st.sampled_from(["rewrite", "delete", "above"]), st.integers(0, 11)), min_size=3, max_size=4))
-@settings(max_examples=40)
+@settings(max_examples=tries(20, 200))
 def test_any_number_of_sides_of_a_vault_come_together_in_any_order(steps: list[tuple[str, int]]) -> None:
     base = STARTS["vault"]
     sides = [changed_vault(base, *step, f"w{number}") for number, step in enumerate(steps)]

@@ -17,6 +17,7 @@ from memlane.index.peek import Peek, look, mark_of
 from memlane.index.preparing import prepare
 from memlane.lanes.vault.log import LONG
 from memlane.lanes.vault.record import Record, render_line
+from samples import tries
 
 WORDS = "deploys go out on tuesday friday after the review of staging and nobody merges before noon".split()
 
@@ -132,7 +133,7 @@ TOOLS = ("lines", "write", "any_id", "appended")
 ALL = [name for name in vars(Hands) if not name.startswith("_") and name not in TOOLS]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(tries(1, 3)))
 def test_the_index_says_what_the_file_says_whatever_happens_to_it(long: Bank, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     with opened(tmp_path) as other:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from commands import Run
 from memlane import Bank
-from samples import LANES, draft
+from samples import LANES, draft, tries
 
 FRONTS = (
     "",
@@ -65,7 +65,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=tries(12, 120))
 @given(steps=STEPS)
 def test_a_list_with_a_limit_is_what_the_files_say(tmp_path_factory: pytest.TempPathFactory, steps: Any) -> None:
     folder = tmp_path_factory.mktemp("bank")
@@ -102,7 +102,7 @@ def test_a_damaged_index_is_done_without(bank: Bank, run: Run, tmp_path: Path) -
     sound = path.read_bytes()
     true = set(run("context").out.splitlines()) | set(run("list").out.splitlines())
     chance = random.Random(3)
-    for _ in range(40):
+    for _ in range(tries(15, 40)):
         bad = bytearray(sound)
         for _ in range(chance.choice((1, 5, 100))):
             at = chance.randrange(100, len(bad) - 32)

@@ -26,6 +26,7 @@ ENDLESS = (
     "SELECT key, value FROM c WHERE value < 0"
 )
 HANG = "from memlane.surfaces import hook\n{}\nwith hook._deadline() as set_deadline:\n    set_deadline(0.2)\n    {}"
+HANDS = 4  # processes at once
 LONGEST = 120  # seconds for a process that ends by itself
 
 
@@ -259,7 +260,7 @@ print(len(bank.search("tuna", 99)), bank.index.complete)
 
 @pytest.mark.parametrize("before", ["nothing", "damaged", "foreign", "deleted"])
 def test_processes_that_make_the_index_at_once_end_with_one(bank: Bank, before: str) -> None:
-    """Eight begin at the same moment: none fails, one makes the index, and its seal is the one that stays."""
+    """Several begin at the same moment: none fails, one makes the index, and its seal is the one that stays."""
     for number in range(60):
         (bank.root / f"n{number}.md").write_text(f"about tuna {number}")
     path, token = bank.index_file.path, bank.index_file.token_file
@@ -280,15 +281,15 @@ def test_processes_that_make_the_index_at_once_end_with_one(bank: Bank, before: 
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(8)
+        for _ in range(HANDS)
     ]
-    assert [process.stdout and process.stdout.readline() for process in started] == ["ready\n"] * 8
+    assert [process.stdout and process.stdout.readline() for process in started] == ["ready\n"] * HANDS
     for process in started:
         assert process.stdin
         process.stdin.write("go\n")
         process.stdin.flush()
     ended = [process.communicate() for process in started]
-    assert [out for out, _ in ended] == ["61 True\n"] * 8
+    assert [out for out, _ in ended] == ["61 True\n"] * HANDS
     anew = ["memlane: the index is damaged or not made here, and is made anew\n"]
     assert [err for _, err in ended if err] == (anew if before in ("damaged", "foreign") else [])
     first = (path.stat().st_ino, token.read_bytes())

@@ -14,7 +14,7 @@ from memlane import AlreadyExists, InvalidInput, Memory, NotFound, Problem, Refu
 from memlane.core.invisible import visible
 from memlane.disk import files
 from memlane.lanes import Lane, scan
-from samples import LANES, draft, make_lane, root_of, words
+from samples import LANES, draft, make_lane, root_of, tries, words
 
 CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
 WITH_FILES = [name for name in LANES if name != "vault"]
@@ -240,7 +240,7 @@ BODIES = st.text(
 
 
 @pytest.mark.parametrize("name", ["notes", "records", "layers", "vault"])
-@settings(max_examples=60)
+@settings(max_examples=tries(25, 250))
 @given(body=BODIES)
 def test_the_text_put_is_the_text_fetched(name: str, body: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """parse(render(m)) == m, byte for byte; the vault strips the ends, as its seed says."""

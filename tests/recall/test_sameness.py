@@ -6,6 +6,7 @@ import random
 
 from memlane import Memory
 from memlane.recall.sameness import Alike, says_the_same
+from samples import tries
 
 WORDS = "deploys go out on tuesday friday after the review of staging and nobody merges before noon".split()
 
@@ -30,7 +31,7 @@ def variant(dice: random.Random, texts: list[str]) -> str:
 
 def test_the_places_to_look_at_have_every_memory_that_says_the_same() -> None:
     dice = random.Random(18)
-    for _ in range(40):
+    for _ in range(tries(12, 40)):
         alike, texts, chosen = Alike(), list[str](), list[Memory]()
         for _ in range(60):
             texts.append(variant(dice, texts))

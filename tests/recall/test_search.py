@@ -603,7 +603,7 @@ def test_writers_and_readers_at_once_leave_a_whole_index(tmp_path: Path) -> None
     code = (
         "import sys; from memlane import Bank; from samples import words\n"
         "role, start = sys.argv[2], int(sys.argv[3]); bank = Bank.open(sys.argv[1])\n"
-        "for n in range(start, start + 40):\n"
+        "for n in range(start, start + 20):\n"
         "    if role == 'write':\n"
         "        id = bank.add(f'{words(n)} deploy', title=f'note {n}', thread=f't{n % 3}').id\n"
         "        if n % 4 == 1: bank.append(id, words(f'more {n}'))\n"
@@ -611,7 +611,7 @@ def test_writers_and_readers_at_once_leave_a_whole_index(tmp_path: Path) -> None
         "        if n % 5 == 0: assert any(h.memory.id == id for h in bank.search(words(n), 3)) or n % 8 == 3\n"
         "    else: bank.search('deploy ' + words(n))\n"
     )
-    jobs = [("write", start) for start in range(0, 160, 40)] + [("read", start) for start in range(0, 160, 40)]
+    jobs = [("write", start) for start in range(0, 80, 20)] + [("read", start) for start in range(0, 80, 20)]
     running = [
         subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path), role, str(start)],
@@ -622,7 +622,7 @@ def test_writers_and_readers_at_once_leave_a_whole_index(tmp_path: Path) -> None
     assert [process.communicate()[1] for process in running] == [""] * 8
     bank = Bank.open(tmp_path)
     found = rows(bank)
-    assert len({row[0] for row in found}) == 140
+    assert len({row[0] for row in found}) == 70
     bank.close()
     shutil.rmtree(bank.root / "indices")
     assert rows(Bank.open(tmp_path)) == found

@@ -25,6 +25,7 @@ from memlane.surfaces.clients import CLIENTS, Machine, jsonc, toml, wiring
 from memlane.surfaces.clients.connection import targets
 from memlane.surfaces.clients.jsonc import Damaged
 from memlane.surfaces.hook import EVENTS
+from samples import tries
 
 SCOPED = [(client, scope) for client in CLIENTS.values() for scope in client.servers]
 IDS = [f"{client.name}-{scope}" for client, scope in SCOPED]
@@ -236,7 +237,7 @@ def without_ours(value: Any) -> Any:
 
 
 @given(text=jsonc_texts())
-@settings(max_examples=50)
+@settings(max_examples=tries(25, 250))
 def test_any_json_comes_back_byte_for_byte(
     text: str, tmp_path_factory: pytest.TempPathFactory, command: str, machine: Machine
 ) -> None:
@@ -309,7 +310,7 @@ toml_texts = st.builds(
 
 
 @given(text=toml_texts)
-@settings(max_examples=50)
+@settings(max_examples=tries(25, 250))
 def test_any_toml_comes_back_byte_for_byte(
     text: str, tmp_path_factory: pytest.TempPathFactory, command: str, machine: Machine
 ) -> None:

@@ -20,6 +20,7 @@ from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageEr
 from memlane.gate import Guard
 from memlane.lanes.layers.entries import MemoryEntry
 from memlane.lanes.layers.store import MemoryStore
+from samples import tries
 
 OPEN = Guard(secrets="off", characters="keep")
 
@@ -291,7 +292,7 @@ def test_upsert_under_a_name_that_is_taken_is_an_error(store: MemoryStore, taken
 
 
 @given(text=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=200))
-@settings(max_examples=60)
+@settings(max_examples=tries(25, 250))
 def test_content_comes_back_as_it_was_given(text: str) -> None:
     """S004-14: create, update and read keep every byte; CRLF, a byte order mark and no final newline survive."""
     with tempfile.TemporaryDirectory() as folder:

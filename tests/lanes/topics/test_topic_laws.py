@@ -22,6 +22,7 @@ from memlane.lanes.topics.entries import (
     split,
 )
 from memlane.lanes.topics.listing import Listed, edit_index, read_index
+from samples import tries
 from topic_samples import everything, main_file, write
 from topic_samples import lane as lane
 
@@ -147,7 +148,7 @@ def test_a_store_into_any_file_keeps_every_byte(
     assert main_file(lane, "a/b").endswith(before.tail)
 
 
-@settings(max_examples=25)
+@settings(max_examples=tries(15, 150))
 @given(entries=st.lists(ENTRIES, min_size=1, max_size=25))
 def test_any_sequence_of_stores_keeps_every_entry_once(
     entries: list[Entry], tmp_path_factory: pytest.TempPathFactory, clock: Clock

@@ -11,6 +11,7 @@ from memlane import AlreadyExists, InvalidInput, NotFound, Problem, TopicLane
 from memlane.core.errors import StorageError
 from memlane.core.model import Draft, Memory
 from memlane.lanes import scan
+from samples import tries
 from topic_samples import CONFLICT, HAND_WRITTEN, fill, main_file, write
 from topic_samples import lane as lane
 
@@ -249,7 +250,7 @@ STORED = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(25, 250))
 @given(stored=st.lists(STORED, min_size=1, max_size=9), number=st.integers(0, 8), again=st.integers(0, 8))
 def test_a_deletion_and_its_recovery_leave_every_id(
     stored: list[tuple[str, str, str]],

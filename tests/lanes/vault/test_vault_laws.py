@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memlane.lanes.vault.record import Record, parse_line, render_line
 from memlane.lanes.vault.store import MemoryVault
+from samples import tries
 
 plain = st.text(st.characters(codec="utf-8"), max_size=30)
 some = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
@@ -39,7 +40,7 @@ def test_a_rendered_record_is_parsed_back(record: Record) -> None:
 
 
 @given(st.lists(st.binary(max_size=40).filter(lambda line: b"\n" not in line), max_size=5))
-@settings(max_examples=60)
+@settings(max_examples=tries(25, 250))
 def test_no_damage_hides_a_record(tmp_path: Path, damage: list[bytes]) -> None:
     path = tmp_path / "vault.jsonl"
     good = render_line(Record("good", "a good line")).encode()
