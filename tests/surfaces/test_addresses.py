@@ -181,6 +181,11 @@ def wrong(said: Iterable[Said], verb: Callable[[str], str]) -> list[tuple[str, s
     return found
 
 
+def part(printed: list[Said], number: int) -> list[Said]:
+    """A third of the names. All are looked up once; a verb that changes something finds a memory as looking up does."""
+    return printed[number::3]
+
+
 def test_the_surfaces_print_many_names(full: Bank5, printed: list[Said]) -> None:
     """The other tests would say nothing, were nothing printed."""
     names = {id: {name for said, name in printed if said == id} for id in full.ids}
@@ -209,9 +214,9 @@ def test_python_understands_what_is_printed(full: Bank5, printed: list[Said]) ->
         return link.memory.text.removeprefix("See [[").removesuffix("]].")
 
     assert not wrong(printed, lambda name: bank.get(name).id)
-    assert not wrong(printed, lambda name: bank.forget(name, dry_run=True).ids[0])
-    assert not wrong(printed, written)
-    assert not wrong(printed, removed)
+    assert not wrong(part(printed, 0), lambda name: bank.forget(name, dry_run=True).ids[0])
+    assert not wrong(part(printed, 1), written)
+    assert not wrong(part(printed, 2), removed)
     for number, id in enumerate(full.ids):
         bank.add(f"See [[{id}]].", title=f"Reader {number}")
     assert not wrong([said for said in printed if said[0] != full.held], linked)
@@ -235,9 +240,9 @@ def test_the_command_line_understands_what_is_printed(full: Bank5, printed: list
         return str(gone["id"])
 
     assert not wrong(printed, lambda name: said("get", name)["id"])
-    assert not wrong(printed, lambda name: said("edit", name)["id"])
-    assert not wrong(printed, written)
-    assert not wrong(printed, removed)
+    assert not wrong(part(printed, 2), lambda name: said("edit", name)["id"])
+    assert not wrong(part(printed, 0), written)
+    assert not wrong(part(printed, 1), removed)
 
 
 def test_the_command_line_tells_the_past_of_what_is_printed(full: Bank5, printed: list[Said], run: Run) -> None:
@@ -275,16 +280,18 @@ def test_the_server_understands_what_is_printed(full: Bank5, printed: list[Said]
                 wrong.append((tool, name, answer or result.content))
             return result
 
-        for id, name in printed:
+        for number, (id, name) in enumerate(printed):
             if id not in names:
                 continue
             read = await call("read_memory", name)
             if (read.structured_content or {}).get("content") != before[id]:
                 wrong.append(("content", name, read.structured_content))
-            await call("append_memory", name, content="And more.")
-            await call("update_memory", name, content=before[id])
-            await call("delete_memory", name)
-            bank.restore(id)
+            if number % 2:
+                await call("append_memory", name, content="And more.")
+                await call("update_memory", name, content=before[id])
+            else:
+                await call("delete_memory", name)
+                bank.restore(id)
         return wrong
 
     assert served(full.folder, steps) == []
@@ -378,29 +385,29 @@ def test_a_title_that_two_memories_have_names_both(full: Bank5) -> None:
     assert full.bank.get("deploy-day").id == "notes:deploy-day"
 
 
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
-        ("deploy-dya", "notes:deploy-day"),
-        ("notes:deploy", "notes:deploy-day"),
-        ("memory:deplyo-day", "notes:deploy-day"),
-        (".memories/deploy-dya.md", "notes:deploy-day"),
-        ("Deploys day", "notes:deploy-day"),
-        ("vault:deploy-dya", "notes:deploy-day"),
-        ("holidays.md", "notes:2025/january/holiday"),
-        ("auth/oauth2/2025-01-10-refresh-failed", TOPIC),
-        ("topics:auth/oauth2/2025-01-01-refresh-fails", TOPIC),
-        ("project-profiles", LAYER),
-    ],
-)
-def test_a_name_that_is_nearly_right_is_answered_with_the_nearest(full: Bank5, run: Run, name: str, near: str) -> None:
-    with pytest.raises(NotFound) as caught:
-        full.bank.get(name)
-    assert caught.value.near[0] == near
-    assert len(caught.value.near) <= 3
-    assert caught.value.hint.startswith(f"Did you mean {', '.join(caught.value.near)}?")
-    said = json.loads(run("--bank", str(full.folder), "append", name, "x", "--json").err)["error"]
-    assert said["near"] == list(caught.value.near)
+NEARLY = {
+    "deploy-dya": "notes:deploy-day",
+    "notes:deploy": "notes:deploy-day",
+    "memory:deplyo-day": "notes:deploy-day",
+    ".memories/deploy-dya.md": "notes:deploy-day",
+    "Deploys day": "notes:deploy-day",
+    "vault:deploy-dya": "notes:deploy-day",
+    "holidays.md": "notes:2025/january/holiday",
+    "auth/oauth2/2025-01-10-refresh-failed": TOPIC,
+    "topics:auth/oauth2/2025-01-01-refresh-fails": TOPIC,
+    "project-profiles": LAYER,
+}
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_nearest(full: Bank5, run: Run) -> None:
+    for name, near in NEARLY.items():
+        with pytest.raises(NotFound) as caught:
+            full.bank.get(name)
+        assert caught.value.near[0] == near
+        assert len(caught.value.near) <= 3
+        assert caught.value.hint.startswith(f"Did you mean {', '.join(caught.value.near)}?")
+        said = json.loads(run("--bank", str(full.folder), "append", name, "x", "--json").err)["error"]
+        assert said["near"] == list(caught.value.near)
 
 
 def test_a_forgotten_name_is_not_near(full: Bank5) -> None:
