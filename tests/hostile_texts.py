@@ -532,3 +532,12 @@ def cpu(parser: Parser, text: str, times: int = 1) -> float:
                 raise
         best = min(best, time.process_time() - begin)
     return best
+
+
+def in_proportion(parser: Parser, text: str, times: int = 8) -> bool:
+    """Whether a text takes as long as its length says, next to a part of it: far less than what is quadratic takes. A
+    machine that is busy may be slow once, and not three times.
+    """
+    part = text[: len(text) // times]
+    parser(part)  # what is loaded on first use
+    return any(cpu(parser, text) < times**1.6 * max(cpu(parser, part, 3), 0.0005) for _ in range(3))

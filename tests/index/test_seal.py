@@ -25,7 +25,7 @@ ENDLESS = (
     "CREATE VIEW meta AS WITH RECURSIVE c(key, value) AS (SELECT 'token', 1 UNION ALL SELECT key, value + 1 FROM c) "
     "SELECT key, value FROM c WHERE value < 0"
 )
-HANG = "from memlane.surfaces import hook\n{}\nwith hook._deadline() as set_deadline:\n    set_deadline(0.2)\n    {}"
+HANG = "from memlane.surfaces import hook\n{}\nwith hook._deadline() as set_deadline:\n    set_deadline(1)\n    {}"
 HANDS = 4  # processes at once
 LONGEST = 120  # seconds for a process that ends by itself
 

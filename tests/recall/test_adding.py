@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -94,9 +93,8 @@ def test_a_write_does_not_wait_for_files_that_are_not_indexed(bank: Bank, monkey
     for number in range(300):
         (bank.root / f"n{number}.md").write_text(words(number))
     monkeypatch.setattr(similar, "WAIT", 0.0)
-    began = time.process_time()
     bank.add("Deploys go out on Tuesdays.")
-    assert time.process_time() - began < 1
+    assert len(bank.index.ids()) < 300
 
 
 def test_a_damaged_index_is_no_reason_to_lose_a_write(bank: Bank, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from commands import Run
 from commands import run as run
 from conftest import tree
+from hostile_texts import in_proportion
 from memlane import Bank
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Hit, Memory
@@ -410,14 +410,12 @@ def test_a_tag_in_look_alike_characters_is_escaped(tag: str) -> None:
 
 
 def test_taking_blocks_out_is_linear() -> None:
-    begin = time.process_time()
     for text in (
         "<hook_context>",
         "<memlane-context><hook_context></memlane-snapshot>",
         "<hook_context></hook_context>",
     ):
-        without_blocks(text * (1_000_000 // len(text)))
-    assert time.process_time() - begin < 2
+        assert in_proportion(without_blocks, text * (400_000 // len(text)))
 
 
 def test_blocks_are_taken_out_up_to_their_first_end() -> None:
