@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ADAPTERS := .adapters
 SYSTEM ?= yes  # SYSTEM=no: leave the system's packages (apt) alone
 WHEELS ?= --only-binary :all:  # a source package would run its own code, and fetch what builds it without hashes
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -27,13 +28,13 @@ sbom: setup  ## write dist/memlane.cdx.json: what a user of memlane installs (Cy
 demo: setup  ## see memlane do its main job in a throwaway folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh
 
-test: setup node postgres lint test-adapters  ## lint, types and all tests; SYSTEM=no never touches apt
+test: setup node postgres $(ADAPTERS)/.ready  ## lint, types and all tests; SYSTEM=no never touches apt
+	@$(MAKE) --no-print-directory -j2 lint test-adapters
 	$(BIN)/python -m pytest -n 3 --ignore tests/adapters
 
 # The frameworks that the adapters are for live in an environment of their own: they bring pytest plugins and a hundred
 # packages that nothing else here needs; of the plugins only three are loaded, because one of the others takes 3 s to
 # start in each process. A framework that is not in it (pip install it there) has its tests skipped.
-ADAPTERS := .adapters
 $(ADAPTERS)/.ready: pyproject.toml requirements-adapters.txt
 	@echo "pip: installing $$(grep -c '==' requirements-adapters.txt) packages into $(ADAPTERS), each checked by its hash (requirements-adapters.txt)"
 	@$(PYTHON) -m venv $(ADAPTERS)
