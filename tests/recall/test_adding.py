@@ -89,12 +89,14 @@ def test_a_note_changed_by_hand_counts_as_it_is_now(bank: Bank) -> None:
     assert bank.add("Deploys go out on Tuesdays.").duplicate is False
 
 
-def test_a_write_does_not_wait_for_files_that_are_not_indexed(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("wait", "all_are_read"), [(0.0, False), (60.0, True)])
+def test_a_write_does_not_wait_for_files_that_are_not_indexed(bank: Bank, wait: float, all_are_read: bool) -> None:
     for number in range(300):
         (bank.root / f"n{number}.md").write_text(words(number))
-    monkeypatch.setattr(similar, "WAIT", 0.0)
-    bank.add("Deploys go out on Tuesdays.")
-    assert len(bank.index.ids()) < 300
+    seen = similar._Seen()
+    with seen.opened(bank, wait) as (_, unread):
+        assert len(unread) >= 300
+        assert (len(seen._files) >= 300) == all_are_read
 
 
 def test_a_damaged_index_is_no_reason_to_lose_a_write(bank: Bank, tmp_path: Path) -> None:
