@@ -167,7 +167,7 @@ def test_what_was_changed_here_has_a_change_more(tmp_path: Path) -> None:
         second = lineage.of(kept, "a.md", b"two")
         assert lineage.covers(second, first)
         assert not lineage.covers(first, second)
-        kept.set_lineage("a.md", state.digest(b"three"), lineage.told(kept, {**second, TWO: 7}, changed=False))
+        kept.set_lineage("a.md", state.digest(b"three"), lineage.told(kept, "a.md", {**second, TWO: 7}, changed=False))
         assert lineage.of(kept, "a.md", b"three") == {**second, TWO: 7}
 
 

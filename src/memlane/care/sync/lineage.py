@@ -9,6 +9,9 @@ we had not seen is old, whichever way it comes.
 What a remote says of it is a claim, as all that it says. A false one can let something of its author's be taken for
 newer than it is, which they could do anyhow. It cannot cover what was changed here and not yet sent: each change adds a
 number that nobody guesses.
+
+A state folder may be an old one, from a backup, or a copy on another machine. Then somebody else has given numbers
+under the same name: `is_forked` tells, and neither side counts as the later one.
 """
 
 from __future__ import annotations
@@ -57,20 +60,37 @@ def of(state: State, path: str, data: bytes | None) -> Lineage:
     seen, text = state.lineage(path)
     lineage = parsed(text)
     if seen != digest(data):
-        lineage = _changed(state, lineage)
+        lineage = _changed(state, path, lineage)
         state.set_lineage(path, digest(data), spelt(lineage))
     return lineage
 
 
-def told(state: State, lineage: Lineage, *, changed: bool) -> str:
+def is_forked(state: State, path: str, said: Lineage) -> bool:
+    """Whether somebody else has counted changes of a file under a name of ours. Then we take another one."""
+    found = [name for name in state.names(path) | {state.me} if name in said]
+    forked = [name for name in found if not state.is_counted(path, name, said[name])]
+    if state.me in forked:
+        state.take_new_name()
+    return bool(forked)
+
+
+def met(state: State, path: str, said: Lineage) -> None:
+    """Note that a content has come whose numbers may be somebody else's under a name of ours."""
+    for name in state.names(path) & said.keys():
+        state.count(path, name, said[name], given=False)
+
+
+def told(state: State, path: str, lineage: Lineage, *, changed: bool) -> str:
     """What is told of a content with all this in it; `changed` when nobody else has it so."""
-    return spelt(_changed(state, lineage) if changed else lineage)
+    return spelt(_changed(state, path, lineage) if changed else lineage)
 
 
-def _changed(state: State, lineage: Lineage) -> Lineage:
+def _changed(state: State, path: str, lineage: Lineage) -> Lineage:
     """The lineage after a change made here. Whatever others have claimed, the change is in it."""
     me, count = state.me, lineage.get(state.me, 0)
     if count > _LARGEST - 1_000_000:  # nobody counts so far: it was claimed, and another name is as good
         me, count = secrets.token_hex(3), 0
     others = _largest({member: counted for member, counted in lineage.items() if member != me}, _MOST - 1)
-    return {**dict(others), me: count + 1 + secrets.randbelow(1_000_000)}
+    count += 1 + secrets.randbelow(1_000_000)
+    state.count(path, me, count)
+    return {**dict(others), me: count}

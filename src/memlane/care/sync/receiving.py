@@ -52,6 +52,7 @@ class _Coming:
     known: Known  # of the file, once it is written
     said: lineage.Lineage
     have: lineage.Lineage = field(default_factory=dict)  # of what is here
+    is_forked: bool = False  # whether somebody else counts under our name
     is_shared: bool = False  # whether others can have all that it was merged with
 
 
@@ -329,13 +330,14 @@ class Receiving:
             if isinstance(stones, Place):
                 self._fetch(stones, entry.scope)
         said = lineage.parsed(entry.lineage)
+        is_forked = lineage.is_forked(self.state, place.path, said)
         if mine := self.state.sent(self.name, entry.scope, entry.path):
             seen, mark, then = mine
-            if seen == digest(data) or (mark and lineage.covers(said, lineage.parsed(mark))):
+            if seen == digest(data) or (mark and not is_forked and lineage.covers(said, lineage.parsed(mark))):
                 base = then  # it arrived, though we were not told
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons))
         known.unsent = before.unsent if before else ""
-        return _Coming(place, entry, data, full, theirs, reasons, before, base, known, said)
+        return _Coming(place, entry, data, full, theirs, reasons, before, base, known, said, is_forked=is_forked)
 
     def _decided(self, coming: _Coming, ours: bytes | None) -> bytes | None:
         """What becomes of what is here; noted before it is written. Raises Unmergeable."""
@@ -343,20 +345,24 @@ class Receiving:
         have = coming.have = self._looked_at(place, ours)
         if theirs is None and coming.reasons and base is None:
             return ours  # all of it is held back, and what is here is something else
-        if said and lineage.covers(have, said) and not coming.reasons:
+        forked = coming.is_forked
+        if said and lineage.covers(have, said) and not coming.reasons and not forked:
             # nearly always it is old: it came from here, or over another remote before
             alike = said == have and _is_shared(self.bank, self.sieve, place, ours)
             return self._noted(coming, ours, _either(ours, theirs) if alike else ours)
         # with several remotes, what changed at one of them may lack what another one brought: no side is the later
         # but whoever deletes a file has seen what it held: a deletion of just what the other side has is one
         there = ours is not None and theirs is not None
-        apart = bool(self.several and said and there and not lineage.covers(said, have) and base in (ours, theirs))
+        knew = lineage.covers(said, have) and not forked
+        apart = bool(self.several and said and there and not knew and base in (ours, theirs))
         if ours is None and theirs is not None and theirs == base and said and self.sieve.is_wanted(place, theirs):
             base = None  # somebody has deleted it, too, and restored it: that is a change, though nothing of it shows
         # or it was made of what is here, which came over another remote: what this one had before does not count
         counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
-        later = said and not counts and self._is_later(place, ours, said, have)
-        after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, said, apart=apart)
+        later = said and not counts and not forked and self._is_later(place, ours, said, have)
+        after = parts.merged(
+            self.bank, self.state, place, ours if later else base, ours, theirs, {} if forked else said, apart=apart
+        )
         if after not in (ours, theirs):
             after = self.sieve.without_gone(place, after)
         coming.is_shared = after == theirs or _is_shared(self.bank, self.sieve, place, ours)
@@ -393,6 +399,8 @@ class Receiving:
         place, known, theirs = coming.place, coming.known, coming.theirs
         told = _told(self.state, coming, ours, after)
         self.state.set_lineage(place.path, digest(after), told)
+        if coming.is_forked:
+            lineage.met(self.state, place.path, coming.said)
         parts.note(self.bank, self.state, place, after, told, theirs, lineage.spelt(coming.said))
         if after != ours:
             self._wrote(place, after)
@@ -506,14 +514,14 @@ def is_there(known: Known | None) -> bool:
 def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
     """The lineage of what was made of what is here and what came."""
     have, said = coming.have, coming.said
-    is_old = bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
+    path, is_old = coming.place.path, bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
     if after == ours and (is_old or coming.reasons):
         return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
     if coming.reasons:  # what was held back is not in it
-        return lineage.told(state, have, changed=True)
+        return lineage.told(state, path, have, changed=True)
     # merged from what others have, too, it is nobody's change: whoever merges the same says the same of it
     return lineage.told(
-        state, lineage.joined(have, said), changed=after != coming.theirs and not (said and coming.is_shared)
+        state, path, lineage.joined(have, said), changed=after != coming.theirs and not (said and coming.is_shared)
     )
 
 

@@ -10,6 +10,7 @@ files      of each file: the remote's version and a hash of its content there (`
 lineages   of each file here: what it held when it was last looked at, and whose changes are in that
 parts      of files with many memories: every version that was ever here, as a hash, the lineage of the content that it
            came with, and whether it is here now
+counted    of each file: the numbers that changes were given here, and those that somebody else gave under our name
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot
@@ -39,7 +40,7 @@ from memlane.disk import files, locks
 from memlane.exchange.remotes import SHARED
 
 FOLDER = "sync"
-VERSION = 4
+VERSION = 5
 _TABLES = """
 CREATE TABLE remotes (
     name TEXT PRIMARY KEY, url TEXT NOT NULL, lanes TEXT NOT NULL, scopes TEXT NOT NULL, mine INTEGER NOT NULL,
@@ -66,6 +67,13 @@ _SINCE_4 = """
 ALTER TABLE parts ADD COLUMN lineage TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN here INTEGER NOT NULL DEFAULT 0
 """
+
+_SINCE_5 = """
+CREATE TABLE counted (
+    path TEXT NOT NULL, member TEXT NOT NULL, count INTEGER NOT NULL, given INTEGER NOT NULL,
+    PRIMARY KEY (path, member, count)) WITHOUT ROWID;
+DELETE FROM lineages WHERE path = ''
+"""  # a new name: which numbers were given under the old one is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +203,7 @@ class State:
             self.db.execute("PRAGMA secure_delete = ON")
             if self._version() < VERSION:
                 with self.transaction():  # somebody else may have been quicker
-                    for statements in (_TABLES, _SINCE_2, _SINCE_3, _SINCE_4)[self._version() :]:
+                    for statements in (_TABLES, _SINCE_2, _SINCE_3, _SINCE_4, _SINCE_5)[self._version() :]:
                         for statement in statements.split(";"):
                             self.db.execute(statement)
                     self.db.execute(f"PRAGMA user_version = {VERSION}")
@@ -360,6 +368,30 @@ class State:
             if not self.lineage("")[1]:
                 self.set_lineage("", b"", os.urandom(3).hex())
             return self.lineage("")[1]
+
+    def take_new_name(self) -> None:
+        """Be called something else in lineages from now on."""
+        self.set_lineage("", b"", os.urandom(3).hex())
+        self.__dict__.pop("me", None)
+
+    def count(self, path: str, member: str, number: int, *, given: bool = True) -> None:
+        """Note the number that a change was `given` here, or somebody else has given under that name."""
+        self.db.execute("INSERT OR IGNORE INTO counted VALUES (?, ?, ?, ?)", (path, member, number, given))
+
+    def is_counted(self, path: str, member: str, number: int) -> bool:
+        """Whether a number was given here, or is none that is new of somebody else's."""
+        return bool(
+            self.db.execute(
+                "SELECT EXISTS (SELECT 1 FROM counted WHERE path = ? AND member = ? "
+                "AND (count = ? OR (count > ? AND NOT given)))",
+                (path, member, number, number),
+            ).fetchone()[0]
+        )
+
+    def names(self, path: str) -> set[str]:
+        """What this bank was called when it gave numbers to changes of a file."""
+        rows = self.db.execute("SELECT DISTINCT member FROM counted WHERE path = ? AND given", (path,))
+        return {member for (member,) in rows}
 
     def lineage(self, path: str) -> tuple[bytes, str]:
         """(what stands for the content that a file had, the lineage of that)."""

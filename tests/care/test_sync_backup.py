@@ -1,0 +1,76 @@
+"""A machine whose disk was brought back from a backup, or copied: what is known there of remotes is old, or twice."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memlane import Bank
+from memlane.care import sync
+from memlane.care.sync import state
+from memlane.disk import journal
+from synced import contents, member, synced
+
+
+def _copy(bank: Bank, to: Path) -> None:
+    """Copy a bank, and what is known of its remotes."""
+    shutil.copytree(bank.root, to / "bank")
+    shutil.copy(state.path_of(bank.root), to / "state.db")
+
+
+def _bring_back(bank: Bank, copy: Path) -> Bank:
+    bank.close()
+    shutil.rmtree(bank.root)
+    shutil.copytree(copy / "bank", bank.root)
+    shutil.copy(copy / "state.db", state.path_of(bank.root))
+    return Bank.open(bank.root.parent)
+
+
+@pytest.mark.parametrize("step", [1, 100])
+@pytest.mark.parametrize("lane", ["notes", "topics"])
+@pytest.mark.parametrize("on_write", [False, True])
+def test_what_was_sent_before_a_disk_was_brought_back_is_not_taken_for_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, lane: str, on_write: bool
+) -> None:
+    """What is changed after that counts on from where the backup was, and could cover what others have from here."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    fields = {"topic": "team", "subtopic": "work"} if lane == "topics" else {}
+    id = ann.add("Deploys go out on Tuesdays.", title="Deploy", lane=lane, **fields).id
+    synced(ann, bob)
+    (tmp_path / "copy").mkdir()
+    _copy(ann, tmp_path / "copy")
+    monkeypatch.setattr(secrets, "randbelow", lambda _: 10)
+    ann.update(id, "Deploys go out after lunch.")
+    synced(ann, bob)
+    ann = _bring_back(ann, tmp_path / "copy")
+    monkeypatch.setattr(secrets, "randbelow", lambda _: step)
+    with journal.change("update") as change:
+        ann.update(id, "Deploys go out before tea.")
+    if on_write:  # it counts its change before it hears of the other one
+        sync.on_write(ann, change)
+    synced(ann, bob, rounds=2)
+    assert contents(ann) == contents(bob)
+    text = bob.get(id).text
+    assert ("after lunch." in text, "before tea." in text) == (True, True)
+
+
+def test_two_machines_with_the_same_state_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    """Somebody copies everything to a second machine, and goes on using the first."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    synced(ann, bob)
+    (tmp_path / "copy").mkdir()
+    _copy(ann, tmp_path / "copy")
+    for number in range(6):  # on either machine in turn
+        ann.append("notes:deploy", f"Line {number}.")
+        synced(ann, bob)
+        (tmp_path / f"copy{number}").mkdir()
+        _copy(ann, tmp_path / f"copy{number}")
+        ann = _bring_back(ann, tmp_path / (f"copy{number - 1}" if number else "copy"))
+    synced(ann, bob, rounds=2)
+    assert contents(ann) == contents(bob)
+    text = bob.get("notes:deploy").text
+    assert [number for number in range(6) if f"Line {number}." not in text] == []
