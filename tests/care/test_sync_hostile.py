@@ -10,7 +10,7 @@ import pytest
 
 from memlane import Bank
 from memlane.care import sync
-from memlane.care.sync import receiving
+from memlane.care.sync import receiving, state
 from memlane.disk import files
 from memlane.exchange import remotes
 from synced import TEAM, at_remote, contents, member, synced
@@ -169,6 +169,24 @@ def test_a_flood_is_cut_and_goes_on_when_it_is_wanted(tmp_path: Path, monkeypatc
         assert len(contents(bob)) == expected
     synced(bob)
     assert len(contents(bob)) == 12
+
+
+@pytest.mark.parametrize("name", ["odd{}.txt", "topics/archive/area{}/2025.md"])
+def test_a_flood_of_what_is_not_taken_at_once_is_cut_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Names that nobody may have, and what waits for the main files of its lane, take memory, too."""
+    monkeypatch.setattr(receiving, "MOST_FILES", 5)
+    bob = member(tmp_path, "bob")
+    names = [name.format(number) for number in range(12)]
+    _plant(tmp_path, dict.fromkeys(names, b"## 2025-01-01: Entry\n**Context:** x\n**Problem:** y\n---\n"))
+    for _ in range(2):
+        with pytest.raises(remotes.InvalidInput, match="more than 5 files"):
+            synced(bob)
+    synced(bob)
+    with state.opened(bob.root) as kept:
+        assert kept is not None
+        assert {*names} <= {known.path for known in kept.files(TEAM)}
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"a\0b"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -250,3 +251,31 @@ def test_names_that_are_not_ours_are_passed_over(remote: Remote, drive: Path) ->
     (home_of(drive, "a.md") / "007").mkdir()
     (home_of(drive, "a.md") / "9").mkdir()
     assert seen(opened(str(drive))) == ["a.md"]
+
+
+def test_what_an_entry_says_of_itself_is_cut(remote: Remote, drive: Path) -> None:
+    """Each is kept while a folder is listed: what is made to be large must not take memory."""
+    put(remote, "a.md")
+    entry = home_of(drive, "a.md") / "1" / "entry"
+    said = json.loads(entry.read_bytes().partition(b"\n")[0])
+    said |= {"author": "m" * 1000, "lineage": "x" * 3000, "marks": [*said["marks"], *("m" * 8 for _ in range(200))]}
+    entry.write_bytes(json.dumps(said).encode() + b"\ntext")
+    found = remote.get("a.md", SHARED, MOST)
+    assert found is not None
+    assert (len(found[0].author), len(found[0].lineage), found[1]) == (200, 2000, b"text")
+    assert len(put(remote, "a.md", b"more", found[0].version)) > 0
+    described = json.loads((home_of(drive, "a.md") / "2" / "entry").read_bytes().partition(b"\n")[0])
+    assert len(described["marks"]) == 65
+
+
+def test_a_long_list_is_read_again_instead_of_being_kept(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(folder, "_MOST_KNOWN", 3)
+    for number in range(10):
+        put(remote, f"{number}.md")
+    entries = [entry for page, _ in remote.changes("") for entry in page]
+    assert sorted(entry.path for entry in entries) == [f"{number}.md" for number in range(10)]
+    alone = {entry.path for entry, _ in remote.get_many(entries)}
+    assert all(content(remote, entry.path) == b"text" for entry in entries if entry.path not in alone)
+    assert [page for page, _ in remote.changes("")] == [entries]

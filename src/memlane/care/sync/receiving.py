@@ -165,7 +165,10 @@ class Receiving:
             last = after
             if not later:
                 self.state.note(self.name, cursor=after)
+            elif len(later) > MOST_FILES:
+                break
         self._take_all(sorted(later, key=lambda entry: entry.path.endswith("index.md")), listed)
+        self._refuse_flood(len(later))
         if later:
             self.state.note(self.name, cursor=last)
         if listed >= EVERY:
@@ -280,6 +283,7 @@ class Receiving:
         place = self._place(entry.path)
         if isinstance(place, str):
             if not entry.deleted:
+                self._count(b"")
                 self._save(Known(entry.scope, entry.path, entry.version, b"?", place), None)
         elif place.lane and place.lane not in self.lanes:
             return
@@ -309,7 +313,10 @@ class Receiving:
         """Raise InvalidInput where the remote sends too much."""
         self.files += 1
         self.bytes += len(data)
-        if self.files > MOST_FILES or self.bytes > MOST_BYTES:
+        self._refuse_flood()
+
+    def _refuse_flood(self, listed: int = 0) -> None:
+        if max(self.files, listed) > MOST_FILES or self.bytes > MOST_BYTES:
             raise InvalidInput(
                 f"The remote has sent more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GiB in one sync.",
                 hint=f"If you expect that, `memlane sync {self.name}` goes on.",

@@ -54,6 +54,8 @@ _HEAD = 8192  # bytes that the description of an entry may take: a path of 700 b
 _MARKS = 64  # forerunners that an entry names; whoever is stopped while more are written is told that it came too late
 _LOOK = 1.0  # seconds between two looks while somebody waits
 _PAGE = 500
+_MOST_KNOWN = 20_000  # versions that are not read again; of those that somebody has made to be large, 150 MB
+_LONGEST_MARK, _LONGEST_AUTHOR, _LONGEST_LINEAGE = 40, 200, 2000  # characters
 _LEFT_BEHIND = 24 * 3600  # seconds after which what is being written was left by somebody who was killed
 
 
@@ -86,7 +88,7 @@ class FolderRemote:
             for name, numbers in () if same else _files(bank):
                 seen.add(name, str(max(numbers)))
                 if len(numbers) > 1 or (name, max(numbers)) not in self._known:
-                    self._known[name, max(numbers)] = _latest_of(bank, name, tidy=True)
+                    self._knows(name, max(numbers), _latest_of(bank, name, tidy=True))
                 if found := self._known[name, max(numbers)]:
                     page.append(found.entry)
                 if len(page) == _PAGE:
@@ -180,11 +182,16 @@ class FolderRemote:
                 _sync(home)
                 last = _latest(home, name)
                 if last:
-                    self._known[name, last.number] = last
+                    self._knows(name, last.number, last)
                     _remove_older(home, last)
                 if last is None or mark not in last.marks:
                     raise conflict(path, _version(last) if last else None)
         return f"{number}-{mark}"
+
+    def _knows(self, name: str, number: int, found: _Version | None) -> None:
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[name, number] = found
 
     # -- the folder
 
@@ -337,14 +344,14 @@ def _described(home: int, number: int) -> _Version:
     path, scope, author, marks = (said.get(key) for key in ("path", "scope", "author", "marks"))
     if not (isinstance(path, str) and isinstance(scope, str) and isinstance(author, str) and isinstance(marks, list)):
         raise ValueError("not of the kinds that are expected")
-    if not marks or not all(isinstance(mark, str) for mark in marks):
+    if not marks or not all(isinstance(mark, str) and len(mark) <= _LONGEST_MARK for mark in marks):
         raise ValueError("no marks")
     start = len(line) + 1
     checked("path", path), checked("scope", scope)  # InvalidInput is a ValueError
     version = f"{number}-{marks[0]}"
-    lineage = said.get("lineage", "")
-    entry = Entry(path, scope, version, info.st_size - start, said.get("deleted") is True, author, str(lineage))
-    return _Version(number, tuple(marks), entry, start)
+    author, lineage = author[:_LONGEST_AUTHOR], str(said.get("lineage", ""))[:_LONGEST_LINEAGE]
+    entry = Entry(path, scope, version, info.st_size - start, said.get("deleted") is True, author, lineage)
+    return _Version(number, tuple(marks[: _MARKS + 1]), entry, start)
 
 
 def _read(fd: int, start: int, size: int) -> bytes:
