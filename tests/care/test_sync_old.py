@@ -11,10 +11,11 @@ import pytest
 from test_sync_lineage import settled, team
 
 from conftest import trusted
-from memlane import Bank
+from memlane import Bank, NotFound
 from memlane.care import sync
 from memlane.care.sync import travel
 from memlane.care.sync.sieve import Sieve
+from memlane.exchange import sharing
 from synced import sync_killed
 
 TOKEN = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
@@ -251,3 +252,24 @@ def test_members_of_whom_one_holds_something_back_come_to_rest(tmp_path: Path, t
     rounds = [one for bank in (ann, zoe, ann, zoe) for one in sync.sync(bank)]
     assert [(one.sent, one.received) for one in rounds] == [(0, 0)] * 4
     assert TOKEN in (ann.root / "topics" / f"{topic}.md").read_text()
+
+
+@pytest.mark.parametrize("lane", ["notes", "topics", "layers", "vault", "records"])
+def test_what_somebody_else_deleted_can_be_restored(tmp_path: Path, lane: str) -> None:
+    ann, bob = team(tmp_path, {"ann": ["home"], "bob": ["home"]})
+    for bank in (ann, bob):
+        sharing.share(bank, ["records"])
+    fields = {
+        "topics": {"topic": "team", "subtopic": "work"},
+        "layers": {"project": "api", "file_type": "common_patterns"},
+    }
+    id = ann.add("Deploys go out on Tuesdays.", lane=lane, **fields.get(lane, {})).id
+    settled(ann, bob)
+    ann.delete(id)
+    settled(ann, bob)
+    assert "Deploys go out on Tuesdays." in bob.restore(id).text
+    first, second = settled(ann, bob)
+    assert first == second
+    assert "Deploys go out on Tuesdays." in ann.get(id).text
+    with pytest.raises(NotFound, match="Nothing deleted has the id"):
+        bob.restore("notes:nobody-ever-had-this")

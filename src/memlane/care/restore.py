@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def restore(bank: Bank, id: str, version: str | None = None) -> Memory:
-    """Keep what is held back, take what is archived out of the archive, or recover what was deleted last.
+    """Keep what is held back, take what is archived out of the archive, or recover what was deleted last, here or
+    by somebody else with whom the bank is shared.
 
     With a version, see `versions.restore`. Raises NotFound, and AlreadyExists where its place is taken.
     """
@@ -31,8 +32,19 @@ def restore(bank: Bank, id: str, version: str | None = None) -> Memory:
             return _kept(bank, memory)
         if memory.status == "archived":
             return _recovered(bank, memory.lane, memory.native_id, memory.file)
-    place = address.in_trash(bank, id)
+    try:
+        place = address.in_trash(bank, id)
+    except NotFound as error:
+        return _taken(bank, id, error)
     return _recovered(bank, place.lane.name, place.native)
+
+
+def _taken(bank: Bank, id: str, error: NotFound) -> Memory:
+    """A memory that a sync took away, because somebody else deleted it: the journal has it."""
+    with suppress(NotFound, InvalidInput):
+        if version := versions.before_removal(bank, id):
+            return versions.restore(bank, id, version)
+    raise error
 
 
 def _kept(bank: Bank, memory: Memory) -> Memory:

@@ -112,6 +112,21 @@ def restore(bank: Bank, id: str, version: str) -> Memory:
     return _settled(bank, lane.fetch(native))
 
 
+def before_removal(bank: Bank, id: str) -> str:
+    """The version that a memory had when a change took it away, as a sync does; "" where that is not what happened.
+
+    What a user deletes here is in the trash, and nothing is asked of git.
+    """
+    place = _place(bank, id)
+    name, gone = own_name(bank, place.path), False
+    with reading(bank) as reader:
+        for version, data in _journaled(bank, place):
+            if data and place.id in reader.memories(name, data):
+                return version.version if gone else ""
+            gone = True
+    return ""
+
+
 def _settled(bank: Bank, memory: Memory) -> Memory:
     """What is back is wanted."""
     remarks = bank.tombstones.lift(memory.text, forgotten=False)
