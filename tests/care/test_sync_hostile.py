@@ -364,3 +364,23 @@ def test_a_member_may_share_some_scopes_alone(tmp_path: Path) -> None:
         assert found is not None
         assert found[1] == b"# Ann's own, changed\n"
         assert remote.get("own.md", "shared", 1000) is None
+
+
+def test_nobody_learns_the_name_of_what_is_in_a_scope_of_others(tmp_path: Path) -> None:
+    """What is said beside a note, of the code that it speaks of and of what it replaced, names it."""
+    ann = member(tmp_path, "ann", scopes=["shared", "ann"])
+    bob = member(tmp_path, "bob")
+    (tmp_path / "ann/login.py").write_text("def login():\n    return 1\n")
+    ann.add("What `login.py` does is for Ann.", title="Own plan", scope="ann")
+    synced(ann, bob)
+    assert at_remote(tmp_path).keys() == {"own-plan.md"}
+    ann.add("What `login.py` does is for all.", title="Common plan")
+    ann.add("A plan that is for all at first; see `login.py`.", title="First common")
+    synced(ann, bob)
+    assert [line.count(b"notes:") for line in contents(bob)["anchors.jsonl"].splitlines()] == [1, 1]
+    ann.update("notes:first-common", scope="ann")
+    synced(ann, bob)
+    ann.delete("notes:own-plan")
+    synced(ann, bob, rounds=2)
+    assert [b"common-plan" in line for line in contents(bob)["anchors.jsonl"].splitlines()] == [True]
+    assert b"first-common" in contents(ann)["anchors.jsonl"]

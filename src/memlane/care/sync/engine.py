@@ -164,7 +164,7 @@ class _Run(Receiving):
         left: dict[str, tuple[Place, str]] = {}
         with self.state.transaction():
             for place, stamp, ours in batch:
-                clean, reasons = self.sieve.sendable(place, ours)
+                clean, reasons = self._sendable(place, ours)
                 clean = self.sieve.remembered(place, clean, cut=False)
                 if clean is None:
                     self._refuse(place, None, "; ".join(reasons) or "says what was forgotten", stamp)
@@ -202,7 +202,7 @@ class _Run(Receiving):
             if known and same and self.sieve.remembered(place, ours, cut=False) == ours:
                 known.stamp = stamp  # the remote has it already, whatever the gate says
                 return known
-            clean, reasons = self.sieve.sendable(place, ours)
+            clean, reasons = self._sendable(place, ours)
             clean = self.sieve.remembered(place, clean, cut=False)
             if clean is None:
                 self._refuse(place, known, "; ".join(reasons) or "says what was forgotten", stamp)

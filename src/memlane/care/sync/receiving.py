@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from memlane import config
-from memlane.care.sync import forgetting, lineage, local, parts, travel
+from memlane.care.sync import forgetting, lineage, local, naming, parts, travel
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.sieve import Sieve
 from memlane.care.sync.state import Known, Settings, State, digest
@@ -16,7 +17,7 @@ from memlane.care.sync.travel import Place
 from memlane.core import progress
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
-from memlane.disk import names, tombstones, written
+from memlane.disk import files, names, tombstones, written
 from memlane.exchange.remotes import Entry, Remote, TooLarge
 from memlane.history.journaled import own_name
 from memlane.lanes import NAMES
@@ -421,7 +422,22 @@ class Receiving:
         mine = self.state.me
         if not lineage.covers(said, have) or said.get(mine, 0) != have.get(mine, 0):
             return False
-        return ours is None or self.sieve.sendable(place, ours)[0] == ours
+        return ours is None or self._sendable(place, ours)[0] == ours
+
+    def _sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
+        """What of a content of ours may be sent, and why the rest may not."""
+        clean, reasons = self.sieve.sendable(place, data)
+        if clean is None or len(self.settings.scopes) == 1:
+            return clean, reasons
+        clean = naming.without(self.bank, place, clean, self._is_elsewhere)
+        return clean, reasons if clean is not None else (*reasons, "names only what is in another scope")
+
+    def _is_elsewhere(self, path: str, file: str) -> bool:
+        """Whether a memory's own file is, or was, in another scope than the first one alone."""
+        first, *others = self.settings.scopes
+        with suppress(StorageError, OSError):
+            return travel.scope_in(files.read_bytes(file, files.MAX_BYTES)) in others
+        return (first, path) not in self.known and any((scope, path) in self.known for scope in others)
 
     def _other_scope(self, place: Place, entry: Entry) -> str:
         """The scope that this name here belongs to, where it is another one."""
