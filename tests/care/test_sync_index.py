@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memlane import Bank
-from memlane.care.sync import engine, state
+from memlane.care.sync import engine, state, travel
 from memlane.exchange import remotes
 from synced import TEAM, Cut, at_remote, contents, member, sync_cut, synced, told
 
@@ -125,4 +125,21 @@ def test_what_comes_while_something_is_sent_is_in_the_index(tmp_path: Path) -> N
         settings = kept.remote(TEAM)
         with closing(Late(remotes.opened(settings.url), 10**9, after=True)) as remote:
             engine.run(ann, kept, settings, remote)
+    assert contents(ann) == contents(bob)
+
+
+def test_members_have_the_same_index_after_somebody_took_an_entry_out_in_an_editor(tmp_path: Path) -> None:
+    """The page stays as it is then, and the title in it is nobody's any more."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.topics.store("auth/oauth2", "Refresh fails after an hour.", title="Refresh")
+    ann.topics.store("auth/oauth2", "Scopes are sorted.", title="Scopes")
+    synced(ann, bob)
+    while not travel.stamp_of(str(bob.root / INDEX)):
+        pass  # until a look at the page tells whether it was changed since
+    synced(bob)
+    head, _, second = (bob.root / "topics/auth/oauth2.md").read_text().split("## 2")
+    (bob.root / "topics/auth/oauth2.md").write_text(f"{head}## 2{second}")
+    synced(bob)
+    ann.topics.store("auth/oauth2", "Tokens are long.", title="Tokens")
+    synced(ann, bob, ann)
     assert contents(ann) == contents(bob)

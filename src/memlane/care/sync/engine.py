@@ -97,6 +97,9 @@ class _Run(Receiving):
             unknown = known is None or not known.version
             if unknown and not why and self.taken.setdefault(names.folded(place.path), place.path) != place.path:
                 why = TWIN
+            if known and place.is_derived and any(each.lane == place.lane for each, _ in (*new, *changed)):
+                known.stamp = ""  # what in it is a person's word depends on what it is derived from
+                self.state.stamp(self.name, [known])
             if stamp and known and known.stamp == stamp and not why and known.unsent != TWIN:
                 continue
             if why:
