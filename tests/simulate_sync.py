@@ -4,10 +4,12 @@
 
 torture_sync.py has real processes, databases and broken connections, and makes a thousand steps a minute; what fails
 there cannot be run again. Here a seed decides who uses which remotes and which lanes, and every step is decided by its
-seed and its number alone: which member does what (verbs of torturing_sync.py), with which remote it syncs, at which
-call its connection breaks, and at which write it is killed (that one in a child, which ends there as a killed process
-does). Remotes are folders. In the end all members must hold the same files, with everything that was acknowledged and
-nothing that was taken away.
+seed and its number alone: which member does what (verbs of torturing_sync.py and simulated.py), with which remote it
+syncs, at which call its connection breaks, and at which write it is killed (that one in a child, which ends there as a
+killed process does). Some members join late, or share some lanes alone. In some runs they also edit files, decide about
+versions, undo, leave a remote and come back, lose what they know of remotes, or bring back an old copy of their disk,
+and somebody puts harm into the remotes. Those are folders. In the end all members must hold the same files, with
+everything that was acknowledged and nothing that was taken away.
 
 With `--shrink`, steps of a run that fails are left out as long as it still fails. Prints the steps that are left.
 """
@@ -18,70 +20,58 @@ import argparse
 import json
 import os
 import random
-import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from memlane.core import dates
+from memlane import Bank, Memory
+from memlane.care import sync
+from memlane.care.sync import travel
+from memlane.config import trust, user_state
+from memlane.exchange import sharing
+from memlane.lanes import scan
+from simulated import Simulated, Step  # it sets the clock, before anything else asks for it
+from torture_sync import CONFIG, Figures, Team, check_marks, contents
+from torturing_sync import LANES, MARK, SHARED, VERBS, marks, unarchived
 
-_clock = [datetime(2026, 3, 1, tzinfo=UTC)]
-dates.utc_now = lambda: _clock[0]  # what asks for the time is imported after this
-
-from memlane import Bank, Memory  # noqa: E402
-from memlane.care import sync  # noqa: E402
-from memlane.care.sync import engine, state  # noqa: E402
-from memlane.config import trust, user_state  # noqa: E402
-from memlane.disk import files, log, together  # noqa: E402
-from memlane.exchange import remotes, sharing  # noqa: E402
-from memlane.exchange.remotes import Unreachable  # noqa: E402
-from memlane.lanes import scan  # noqa: E402
-from synced import Cut  # noqa: E402
-from torture_sync import CONFIG, Figures, check_marks, contents  # noqa: E402
-from torturing_sync import LANES, MARK, SHARED, VERBS, Member, marks, unarchived  # noqa: E402
-
-SKEWS = (0, 3, -40, 400, -1, 0.1, -700, 30)  # days that a member's clock is wrong by
 REMOTES = ("a b", "b c", "c a", "a", "b", "c", "a b c")
 EVERY_LANE = ("notes", "vault", "topics", "records", "layers")
 FEW_LANES = (("notes",), ("topics",), ("topics", "notes"), ("vault",), ("layers", "records"))
+SOME_LANES = (("notes",), ("topics", "vault"), ("records", "layers", "notes"))  # that a member shares alone
 OFTEN: tuple[dict[str, int], ...] = (  # what happens more often than in the torture
     {},
     {"share": 40, "add": 5, "sync": 40},
     {"append": 30, "update": 30, "sync": 40},
     {"delete": 15, "restore": 15, "forget": 10, "sync": 40},
 )
-ROUNDS = 12
-WRITES = (
-    *((state.State, name) for name in ("save", "intend", "send", "set_lineage", "has", "note", "settle", "stamp")),
-    *((files, name) for name in ("create", "replace", "remove", "append_lines")),
-    (log, "rewrite"),
-    (together, "create_all"),
+ALSO: tuple[dict[str, int], ...] = (  # what happens in some runs
+    {},
+    {"decide": 25, "edit": 10, "rm": 5},
+    {"undo": 20, "edit": 5, "decide": 10},
+    {"rejoin": 20},
+    {"backup": 20, "revert": 12},
+    {"lose": 6},
+    {"harm": 15},
+    {"decide": 10, "edit": 8, "rm": 4, "undo": 8, "rejoin": 5, "backup": 8, "revert": 4, "harm": 5},
 )
-
-
-class Step(NamedTuple):
-    """One thing that one member does; a sync may be `cut` or `killed` at its nth call, before or after that."""
-
-    number: int
-    member: int
-    verb: str
-    fate: str = ""
-    at: int = 0
-    after: bool = False
+ROUNDS = 12
 
 
 class Plan(NamedTuple):
-    """What a seed decides: the remotes of each member, the lanes, and the steps."""
+    """What a seed decides: the remotes of each member, the lanes, those that each shares (none for all), who joins
+    late, and the steps.
+    """
 
     uses: tuple[str, ...]
     lanes: tuple[str, ...]
+    shares: tuple[tuple[str, ...], ...]
+    late: tuple[int, ...]
     steps: tuple[Step, ...]
 
 
@@ -90,92 +80,19 @@ def plan(seed: int, count: int) -> Plan:
     members = dice.randint(3, 6)
     uses = [*REMOTES[:2], *dice.choices(REMOTES, k=members - 2)]  # the first two are what holds all remotes together
     lanes = EVERY_LANE if dice.random() < 0.5 else dice.choice(FEW_LANES)
-    verbs = VERBS | dice.choice(OFTEN)
+    verbs = VERBS | dice.choice(OFTEN) | dice.choice(ALSO)
+    late = tuple(number for number in range(2, members) if dice.random() < 0.15)
+    shares = [dice.choice(SOME_LANES) if number > 1 and dice.random() < 0.15 else () for number in range(members)]
     fates = dice.choice(((70, 15, 15), (30, 35, 35)))
     found = []
     for number in range(1, count + 1):
         verb = dice.choices(list(verbs), list(verbs.values()))[0]
         fate = dice.choices(("", "cut", "killed"), fates if verb == "sync" else (95, 0, 5))[0]
         found.append(Step(number, dice.randrange(members), verb, fate, dice.randint(1, 25), dice.random() < 0.5))
-    return Plan(tuple(uses), lanes, tuple(found))
-
-
-class Simulated(Member):
-    """A member as torturing_sync.py has it, whose bank is open for the length of one step."""
-
-    def __init__(self, place: Path, number: int, lanes: tuple[str, ...]) -> None:
-        self.place, self.number, self.count, self.lanes = place, number, 0, lanes
-        self.deleted: list[Any] = []
-        self.journal = os.open(place / f"{number}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    @contextmanager
-    def at(self, seed: int, number: int) -> Iterator[None]:
-        """The surroundings of a step: a home, a clock and dice of its own."""
-        os.environ["HOME"] = str(self.place / f"home{self.number}")
-        _clock[0] = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=SKEWS[self.number % 8], seconds=number)
-        self.dice, self.count = random.Random(f"{seed} {number}"), number
-        secrets.randbelow = self.dice.randrange
-        with Bank.open(self.place / f"member{self.number}") as self.bank:
-            yield
-
-    def do_step(self, step: Step) -> None:
-        if step.fate != "killed":
-            self.dare(step)
-            return
-        if (child := os.fork()) == 0:
-            try:
-                _die_at(step.at, after=step.after)
-                with Bank.open(self.place / f"member{self.number}") as self.bank:
-                    self.dare(step)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-
-    def dare(self, step: Step) -> None:
-        if step.verb == "sync":
-            self.sync_with(self.dice.choice(self.remotes()), step)
-        else:
-            self.step({step.verb: 1})
-
-    def add(self) -> None:
-        lane, text = self.dice.choice(self.lanes), self.text()
-        fields: dict[str, str] = {}
-        if lane == "topics":  # few files, so that entries are archived
-            fields = {"topic": "area", "subtopic": f"part{self.dice.randrange(1 + len(self.lanes) // 2)}"}
-        if lane == "layers":
-            fields = {"project": f"project{self.count}", "file_type": "common_patterns"}
-        title = f"Title {self.number} {self.count}" if lane in ("notes", "topics", "records") else None
-        self.do(f"add {lane}", lambda: self.bank.add(text, lane=lane, title=title, **fields), new=True)
-
-    def sync_with(self, name: str, step: Step) -> None:
-        with state.opened(self.bank.root) as kept:
-            assert kept is not None
-            settings = kept.remote(name)
-            remote: Any = remotes.opened(settings.url)
-            if step.fate == "cut":
-                remote = Cut(remote, step.at, after=step.after)
-            with closing(remote), suppress(Unreachable):
-                engine.run(self.bank, kept, settings, remote)
-
-
-def _die_at(at: int, *, after: bool) -> None:
-    """Let this process end at its nth write, before it or after it."""
-    left = [at]
-
-    def dying(call: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*words: Any, **named: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0 and not after:
-                os._exit(9)
-            result = call(*words, **named)
-            if left[0] <= 0:
-                os._exit(9)
-            return result
-
-        return called
-
-    for owner, name in WRITES:
-        setattr(owner, name, dying(getattr(owner, name)))
+    for member in late:
+        at = dice.randrange(count)
+        found[at] = found[at]._replace(member=member, verb="join", fate="")
+    return Plan(tuple(uses), lanes, tuple(shares), late, tuple(found))
 
 
 @dataclass
@@ -201,31 +118,42 @@ class Run:
             (folder / "memlane.toml").write_text(CONFIG)
             trust.record(user_state(), folder / "memlane.toml")
             (self.place / f"remotes{number}").write_text(uses)
-            with Bank.init(folder) as bank:
-                sharing.share(bank, ["records"])
-                for name in uses.split():
-                    sync.add(bank, name, str(self.place / name), author=f"member{number}")
+            member = Simulated(self.place, number, self.plan.lanes, self.plan.shares[number])
+            with Bank.init(folder) as member.bank:
+                sharing.share(member.bank, ["records"])
                 for name in SHARED if number == 0 else ():
-                    bank.add("A page that all members write to.", title=name)
-                sync.sync(bank)
-            everybody.append(Simulated(self.place, number, self.plan.lanes))
+                    member.bank.add("A page that all members write to.", title=name)
+                if number not in self.plan.late:
+                    member.join()
+                    sync.sync(member.bank)
+            everybody.append(member)
         return everybody
 
     def go(self) -> Figures:
         everybody = self.begin()
         for step in self.plan.steps:
+            if step.verb == "harm":
+                self.harm(step)
+                continue
             with everybody[step.member].at(self.seed, step.number):
                 everybody[step.member].do_step(step)
         self.settle(everybody, len(self.plan.steps))
         self.check(everybody)
         return self.figures
 
+    def harm(self, step: Step) -> None:
+        """Put something into a remote that nobody may take."""
+        urls = {name: str(self.place / name) for name in "abc"}
+        team = SimpleNamespace(dice=random.Random(f"harm {self.seed} {step.number}"), urls=urls, harmed=step.number)
+        Team.harm(team)  # type: ignore[arg-type]
+
     def settle(self, everybody: Sequence[Simulated], number: int) -> None:
         for round in range(1, ROUNDS + 1):
             moved = 0
             for member in everybody:
                 with member.at(self.seed, 10_000 + number + round):
-                    for one in sync.sync(member.bank):
+                    member.join()
+                    for one in sync.sync(member.bank, deletions=True):
                         moved += one.sent + one.received + one.removed + one.merged + one.forgotten
             self.figures.rounds = round
             if not moved:
@@ -234,10 +162,11 @@ class Run:
 
     def check(self, everybody: Sequence[Simulated]) -> None:
         banks = [contents(self.place / f"member{number}") for number in range(self.members)]
-        for number, bank in enumerate(banks):
+        for member, bank in zip(everybody, banks, strict=True):
             for name in sorted(bank.keys() | banks[0].keys()):
-                if bank.get(name) != banks[0].get(name):
-                    self.figures.differing.append(f"{name} of member {number} and of member 0")
+                if bank.get(name) != banks[0].get(name) and is_shared(name, member.shares):
+                    self.figures.differing.append(f"{name} of member {member.number} and of member 0")
+            self.figures.leaked += [f"{name} of {member.number}" for name, data in bank.items() if b"harm98h" in data]
         memories, shown, everywhere = [], [], []
         for member, bank in zip(everybody, banks, strict=True):
             with member.at(self.seed, 99_999):
@@ -248,7 +177,16 @@ class Run:
             self.figures.broken += [f"member {member.number}: {item}" for item in items if not isinstance(item, Memory)]
             whole = b"\n".join(bank.values()).decode(errors="replace")
             everywhere.append({match[0] for match in MARK.finditer(whole)})
-        check_marks(self, memories, shown, everywhere)  # type: ignore[arg-type]
+        full = [member.number for member in everybody if not member.shares]
+        check_marks(self, *([each[number] for number in full] for each in (memories, shown, everywhere)))  # type: ignore[arg-type]
+        if self.figures.refusals["lose lost"]:  # what was deleted or changed may be back with whoever lost all bases
+            self.figures.back = [each for each in self.figures.back if "(forget)" in each]
+
+
+def is_shared(name: str, lanes: Sequence[str]) -> bool:
+    """Whether a file is one of these lanes, or all of them count."""
+    lane = name.partition("/")[0].removesuffix(".jsonl")
+    return not lanes or (lane if lane in EVERY_LANE else "notes") in lanes or name in travel.SIDE
 
 
 def simulate(seed: int, given: Plan, keep: str = "") -> dict[str, list[str]]:

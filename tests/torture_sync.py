@@ -360,7 +360,7 @@ def check_marks(team: Team, memories: list[set[str]], shown: list[set[str]], eve
     tried = read_journals(team)
     replaced = {mark for line in tried if not line["kept"] for mark in line["touched"]}
     forgotten = kin({mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}, tried)
-    restored = kin({mark for line in tried if line["verb"] == "restore" for mark in line["touched"]}, tried)
+    restored = kin({mark for line in tried if line["verb"].startswith("restore") for mark in line["touched"]}, tried)
     for line in tried:
         if not line.get("done"):
             continue
