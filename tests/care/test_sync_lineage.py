@@ -10,6 +10,9 @@ import pytest
 from memlane import Bank
 from memlane.care import sync
 from memlane.care.sync import lineage, state
+from memlane.core.errors import Busy
+from memlane.disk import files
+from memlane.exchange import remotes
 from samples import tries
 from synced import contents
 
@@ -19,10 +22,10 @@ ONE, TWO = "aaaaaa", "bbbbbb"
 def team(top: Path, uses: dict[str, list[str]]) -> list[Bank]:
     """Members by name, each with the remotes that it uses."""
     banks = []
-    for name, remotes in uses.items():
+    for name, used in uses.items():
         (top / name).mkdir()
         banks.append(Bank.init(top / name))
-        for remote in remotes:
+        for remote in used:
             (top / remote).mkdir(exist_ok=True)
             sync.add(banks[-1], remote, str(top / remote), author=name)
     return banks
@@ -232,3 +235,24 @@ def test_one_sync_hands_on_what_any_remote_brings(tmp_path: Path) -> None:
     for bank in (bob, cid, ann):
         sync.sync(bank)
     assert [memory.id for memory in ann.memories()] == ["notes:deploy"]
+
+
+def test_no_other_sync_begins_before_one_has_handed_on_what_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Else it could fail, because another one is under way, after all was done."""
+    ann, bob = team(tmp_path, {"ann": ["home", "work"], "bob": ["work"]})
+    bob.add("Deploys go out on Tuesdays.", title="Deploy")
+    sync.sync(bob)
+    used = []
+    opened = remotes.opened
+
+    def opened_alone(url: str) -> remotes.Remote:
+        with pytest.raises(Busy), files.locked(str(state.path_of(ann.root)), 0.0):
+            pass
+        used.append(Path(url).name)
+        return opened(url)
+
+    monkeypatch.setattr(remotes, "opened", opened_alone)
+    assert [done.remote for done in sync.sync(ann)] == ["home", "work"]
+    assert used == ["home", "work", "home"]
