@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 
+import pytest
+
 from memlane.disk import walking
-from memlane.disk.walking import JUST_NOW, Known, folder_state
+from memlane.disk.walking import JUST_NOW, PACKED, PACKED_SIZE, Known, Stamps, folder_state
 
 LONG_AGO = 1_600_000_000
 
@@ -74,3 +77,30 @@ def test_a_folder_that_was_changed_just_now_is_listed_again(tmp_path: Path) -> N
     (tmp_path / "d.md").write_text("x")
     os.utime(tmp_path, ns=(before.st_atime_ns, before.st_mtime_ns))  # within the same tick of the clock
     assert unknown(tmp_path, known) == ["d.md"]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_stamps_tell_what_is_no_longer_as_it_was(tmp_path: Path, packed: bool) -> None:
+    names = ["a.md", "b.md", "c.md", "d.md"]
+    known = {}
+    for name in names:
+        (tmp_path / name).write_text("x")
+        info = (tmp_path / name).stat()
+        known[name] = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    numbers = b"".join(struct.pack(PACKED, *stamp) for stamp in known.values())
+    assert len(numbers) == len(names) * PACKED_SIZE
+    stamps = Stamps({}, names, numbers) if packed else Stamps(dict(known))
+    assert stamps.altered(str(tmp_path)) == []
+    assert "d.md" in stamps
+    fewer = stamps.without("b.md").without("d.md")
+    assert "d.md" not in fewer
+    (tmp_path / "b.md").write_text("xy")
+    assert stamps.altered(str(tmp_path)) == ["b.md"]
+    (tmp_path / "c.md").unlink()
+    assert stamps.altered(str(tmp_path)) == ["b.md", "c.md"]
+    assert fewer.altered(str(tmp_path)) == ["c.md"]
+    assert fewer.known == {name: known[name] for name in ("a.md", "c.md")}
+    assert stamps.known == known
+    assert stamps.altered(str(tmp_path)) == ["b.md", "c.md"]
+    with pytest.raises(FileNotFoundError):
+        stamps.altered(str(tmp_path / "nowhere"))

@@ -68,7 +68,7 @@ def seen(bank: Bank, *lanes: str) -> Seen | None:
 
 def names(look: Seen | None) -> set[str]:
     assert look is not None
-    return {name for stamps in look.files.values() for name in stamps}
+    return {name for stamps in look.files.values() for name in stamps.known}
 
 
 def edited(root: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from memlane.core.errors import StorageError
 from memlane.core.model import Problem
@@ -16,6 +17,10 @@ from memlane.disk.names import STRAY, is_stray
 
 TICK, COARSE = 50_000_000, 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 JUST_NOW = (-1, -1)
+# What is compared to tell whether a file has changed: size, mtime, ctime, which no program can set at will, and its
+# number: files that were written at one moment have the same times, and a folder may take the place of another.
+Stamp = tuple[int, int, int, int]
+PACKED, PACKED_SIZE = "4q", 32  # how a stamp lies among bytes, and how many it takes
 _IGNORED_FOLDERS = frozenset({"indices"})
 
 
@@ -45,25 +50,60 @@ def folder_state(folder: str | Path) -> tuple[int, int]:
     return (info.st_ino, info.st_ctime_ns) if is_settled(info.st_ctime_ns, looked) else JUST_NOW
 
 
-def altered(folder: str, kept: Mapping[str, tuple[int, int, int, int]]) -> list[str]:
-    """The names of those files in a folder that have another size, mtime, ctime or number by now, or are gone.
+class Stamps:
+    """Size, mtime, ctime and number of the files in a folder, by name.
 
-    By way of the open folder, which takes two thirds of the time that whole paths take. Raises OSError.
+    Those that an earlier process has kept stay packed, four numbers a file, until one is asked for by its name. A look
+    that finds all files as they were, as nearly every one does, needs no dictionary of them.
     """
-    found, state = [], os.stat
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for name, before in kept.items():  # a loop, since this is most of the time that a search takes
-            try:
-                info = state(name, dir_fd=at)
-            except FileNotFoundError:
-                found.append(name)
-                continue
-            if (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino) != before:
-                found.append(name)
-    finally:
-        os.close(at)
-    return found
+
+    def __init__(self, known: dict[str, Stamp], names: Sequence[str] = (), packed: bytes | memoryview = b"") -> None:
+        self._known, self._names, self._packed = known, names, packed
+
+    @property
+    def known(self) -> dict[str, Stamp]:
+        if self._packed:
+            self._known = dict(zip(self._names, self._unpacked(), strict=True))
+            self._names, self._packed = (), b""
+        return self._known
+
+    def altered(self, folder: str) -> list[str]:
+        """The names of those files that have another size, mtime, ctime or number by now, or are gone.
+
+        By way of the open folder, which takes two thirds of the time that whole paths take. Raises OSError.
+        """
+        found, state = [], os.stat
+        kept = zip(self._names, self._unpacked(), strict=True) if self._packed else self._known.items()
+        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name, before in kept:  # a loop, since this is most of the time that a search takes
+                try:
+                    info = state(name, dir_fd=at)
+                except FileNotFoundError:
+                    found.append(name)
+                    continue
+                if (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino) != before:
+                    found.append(name)
+        finally:
+            os.close(at)
+        return found
+
+    def __contains__(self, name: str) -> bool:
+        return name in (self._names if self._packed else self._known)
+
+    def without(self, name: str) -> Stamps:
+        """The stamps of the other files."""
+        if not self._packed:
+            return Stamps({other: stamp for other, stamp in self._known.items() if other != name})
+        at = self._names.index(name)
+        start, end = at * PACKED_SIZE, (at + 1) * PACKED_SIZE
+        packed = b"".join((self._packed[:start], self._packed[end:]))
+        return Stamps({}, [*self._names[:at], *self._names[at + 1 :]], packed)
+
+    def _unpacked(self) -> Iterable[Stamp]:
+        from struct import iter_unpack
+
+        return cast("Iterable[Stamp]", iter_unpack(PACKED, self._packed))
 
 
 class Known:

@@ -16,13 +16,13 @@ from contextlib import suppress
 
 from memlane.core.errors import StorageError
 from memlane.disk import state
+from memlane.disk.walking import PACKED_SIZE, Stamps
 from memlane.index.database import get_meta
 from memlane.index.seal import LOOK, IndexFile, beside
 
 FEW = 500  # files; fewer are compared as quickly
-_FORM = 1
-Stamps = dict[str, dict[str, tuple[int, int, int, int]]]  # by folder and name
-Look = tuple[tuple[str, ...], dict[str, tuple[int, int]], Stamps]  # roots, states of folders, stamps of files
+_FORM = 2
+Look = tuple[tuple[str, ...], dict[str, tuple[int, int]], dict[str, Stamps]]  # roots; by folder: state, stamps of files
 
 
 def load(file: IndexFile, db: sqlite3.Connection) -> Look | None:
@@ -38,12 +38,13 @@ def load(file: IndexFile, db: sqlite3.Connection) -> Look | None:
         is_of_it = head["about"] == about and head["forgotten"] == forgotten  # or else files were taken out since
         if not is_of_it or head["chunks"] > chunks or head["graves"] > graves:  # of a later state, lost in a power cut
             return None
-        flat = memoryview(data[end + 1 :]).cast("q")
-        if len(flat) != 4 * head["count"]:
+        body, files, at = memoryview(data[end + 1 :]), dict[str, Stamps](), 0
+        for folder, joined in head["files"]:
+            names = joined.split("/")
+            until = at + len(names) * PACKED_SIZE
+            files[folder], at = Stamps({}, names, body[at:until]), until
+        if at != len(body):
             return None
-        numbers = iter(flat.tolist())
-        stamps = zip(numbers, numbers, numbers, numbers, strict=True)
-        files = {folder: dict(zip(names.split("\0"), stamps, strict=False)) for folder, names in head["files"]}
         return tuple(head["roots"]), {folder: (number, at) for folder, (number, at) in head["folders"].items()}, files
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
@@ -52,8 +53,8 @@ def load(file: IndexFile, db: sqlite3.Connection) -> Look | None:
 def keep(file: IndexFile, db: sqlite3.Connection, look: Look) -> None:
     """Keep what was seen, once the index has all of it. It only saves time: where that cannot be, nothing happens."""
     roots, folders, files = look
-    path, count = beside(file, LOOK), sum(map(len, files.values()))
-    if path is None or count < FEW:
+    path, known = beside(file, LOOK), {folder: stamps.known for folder, stamps in files.items() if stamps.known}
+    if path is None or sum(map(len, known.values())) < FEW:
         return
     from array import array
 
@@ -65,11 +66,10 @@ def keep(file: IndexFile, db: sqlite3.Connection, look: Look) -> None:
         "graves": graves,
         "roots": roots,
         "folders": folders,
-        "files": [(folder, "\0".join(stamps)) for folder, stamps in files.items() if stamps],
-        "count": count,
+        "files": [(folder, "/".join(names)) for folder, names in known.items()],
     }
     with suppress(OSError, StorageError, OverflowError):
-        body = array("q", [number for stamps in files.values() for stamp in stamps.values() for number in stamp])
+        body = array("q", [number for stamps in known.values() for stamp in stamps.values() for number in stamp])
         state.replace(path, json.dumps(head).encode() + b"\n" + body.tobytes())
 
 

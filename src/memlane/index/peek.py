@@ -22,16 +22,13 @@ from memlane.core.errors import StorageError
 from memlane.core.model import Memory
 from memlane.core.values import NamedTuple
 from memlane.disk import files, rooted
-from memlane.disk.walking import altered, folder_state, is_settled
+from memlane.disk.walking import Stamp, Stamps, folder_state, is_settled
 from memlane.index import fields, kept_look
 from memlane.index.rows import in_thread, loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane, Worth, by_worth
 
 T = TypeVar("T")
-# What is compared to tell whether a file has changed: size, mtime, ctime, which no program can set at will, and its
-# number: files that were written at one moment have the same times, and a folder may take the place of another.
-Stamp = tuple[int, int, int, int]
 Changed = list[tuple[Lane, str, Stamp]]
 Settled = list[tuple[Stamp, str, Stamp]]  # a stamp that lasts, the unchanged file, and the stamp that it had when young
 _FEW = 200  # files and folders with changes: more are better compared with everything
@@ -169,7 +166,7 @@ class Seen(NamedTuple):
 
     roots: tuple[str, ...]
     folders: dict[str, tuple[int, int]]
-    files: dict[str, dict[str, Stamp]]  # by folder and name
+    files: dict[str, Stamps]  # by folder
 
     def are_roots(self, lanes: Iterable[Lane]) -> bool:
         """Whether the lanes are where they were."""
@@ -187,7 +184,7 @@ class Seen(NamedTuple):
                 if (info.st_ino, info.st_ctime_ns) != state:
                     folders.append(path)
             for folder, kept in self.files.items():
-                found += (f"{folder}/{name}" for name in altered(folder, kept))
+                found += (f"{folder}/{name}" for name in kept.altered(folder))
                 if len(found) > _FEW:
                     return None
         except OSError:
@@ -206,7 +203,7 @@ class Seen(NamedTuple):
     def stamp(self, path: str) -> Stamp | None:
         """The stamp of a file; None for one that was not there."""
         folder, _, name = path.rpartition("/")
-        return self.files.get(folder, {}).get(name)
+        return self.files[folder].known.get(name) if folder in self.files else None
 
     def of(self, lanes: Sequence[Lane]) -> Seen | None:
         """The part of it that some lanes have; None where it does not know them.
@@ -219,18 +216,18 @@ class Seen(NamedTuple):
         if not {*wanted} <= {*self.roots}:
             return None
         own = {folder for folder in {*self.folders, *self.files} if _nearest(folder, self.roots) in wanted}
-        some = {folder: {**stamps} for folder, stamps in self.files.items() if folder in own}
+        some = {folder: stamps for folder, stamps in self.files.items() if folder in own}
         for root in self.roots:  # those that are a file
             folder, name = os.path.split(root)
-            if name in self.files.get(folder, ()):
+            if folder in self.files and name in self.files[folder] and (root in wanted) != (folder in own):
                 if root in wanted:
-                    some.setdefault(folder, {})[name] = self.files[folder][name]
-                elif folder in own:
-                    del some[folder][name]
+                    some.setdefault(folder, Stamps({})).known[name] = self.files[folder].known[name]
+                else:
+                    some[folder] = some[folder].without(name)
         return self._replace(folders={folder: self.folders[folder] for folder in own & self.folders.keys()}, files=some)
 
 
-def by_folder(stamps: Mapping[str, Stamp]) -> dict[str, dict[str, Stamp]]:
+def by_folder(stamps: Mapping[str, Stamp]) -> dict[str, Stamps]:
     """Stamps by path, as `Seen` has them."""
     found: dict[str, dict[str, Stamp]] = {}
     for path, stamp in stamps.items():
@@ -238,7 +235,7 @@ def by_folder(stamps: Mapping[str, Stamp]) -> dict[str, dict[str, Stamp]]:
         if folder not in found:
             found[folder] = {}
         found[folder][name] = stamp
-    return found
+    return {folder: Stamps(known) for folder, known in found.items()}
 
 
 def _nearest(folder: str, roots: Iterable[str]) -> str:
@@ -289,7 +286,8 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
             inner = {path for path in seen.folders if os.path.dirname(path) == folder and path not in seen.roots}
             if {*listed[1]} != {path for path in inner if not path.endswith((".md", f"/{_ARCHIVE}"))}:
                 return None
-            some = {f"{folder}/{name}" for name in seen.files.get(folder, ())}.difference(seen.roots)
+            known_names = seen.files[folder].known if folder in seen.files else ()
+            some = {f"{folder}/{name}" for name in known_names}.difference(seen.roots)
             seen.folders[folder] = state
         found |= dict.fromkeys(listed[0], owner)
         before.update(filter(seen.stamp, some))
@@ -305,9 +303,10 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
     now = _beside(known, ((found[path], path) for path in unsure))
     for path in paths:
         folder, _, name = path.rpartition("/")
-        seen.files.get(folder, {}).pop(name, None)
+        if folder in seen.files:
+            seen.files[folder].known.pop(name, None)
     for folder, stamps in by_folder(now.stamps).items():
-        seen.files.setdefault(folder, {}).update(stamps)
+        seen.files.setdefault(folder, Stamps({})).known.update(stamps.known)
     return now
 
 

@@ -14,12 +14,13 @@ import numpy as np
 
 from memlane.core.model import Memory
 from memlane.core.values import NamedTuple
+from memlane.disk.walking import Stamp
 from memlane.index import fields
 from memlane.index.columns import POSTING, Array
 from memlane.index.database import BLOCK, ROWS, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder
 from memlane.index.links import links_of
-from memlane.index.peek import Settled, Stamp, mark_of
+from memlane.index.peek import Settled, mark_of
 from memlane.index.preparing import AT_ONCE, PLACED, Prepared, embedded_text, prepare
 from memlane.index.rows import FILTERS, in_thread, loaded, marks, shape
 
