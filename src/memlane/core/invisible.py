@@ -55,7 +55,8 @@ def visible(text: str) -> str:
     """The text without characters that a model reads and nobody sees; line separators become newlines."""
     if text.isascii() and text.isprintable():  # most names and words
         return text
-    if not _SUSPECT.search("".join(unusual(text))):
+    odd = unusual(text)
+    if not odd or not _SUSPECT.search("".join(odd)):
         return text
     bom = "\ufeff" * text.startswith("\ufeff")  # harmless at the very start
     return bom + _NEEDLESS.sub(r"\1", _STRIPPED.sub("", _SEPARATORS.sub("\n", text[len(bom) :])))
@@ -95,8 +96,10 @@ def escaped(text: str) -> str:
 
     Line ends and tabs stay. In a JSON text the escapes mean the same characters.
     """
-    if "\r" not in text and not _ESCAPABLE.search("".join(unusual(text))):
-        return text
+    if "\r" not in text:
+        odd = unusual(text)
+        if not odd or not _ESCAPABLE.search("".join(odd)):
+            return text
     return _ESCAPED.sub(lambda match: "".join(map(_escape, match[0])), text)
 
 

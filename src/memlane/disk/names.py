@@ -36,7 +36,7 @@ def safe_parts(name: str) -> tuple[str, ...]:
         raise InvalidInput("The name is not valid Unicode.", hint="Use letters, digits and dashes.") from None
     if not name.strip():
         raise InvalidInput("The name is empty.", hint="Give a name such as auth-plan.md.")
-    if _FORBIDDEN.search(name) or _INVISIBLE.search(name):
+    if _FORBIDDEN.search(name) or (not name.isascii() and _INVISIBLE.search(name)):
         raise InvalidInput(
             "The name has characters that file systems do not allow.",
             hint='Leave out control and invisible characters and < > : " | ? * \\.',
@@ -78,7 +78,8 @@ def path_problem(path: str) -> str:
 
 def is_git(part: str) -> bool:
     """Whether some file system takes a name for .git: by case, invisible characters, short names, trailing dots."""
-    plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", part)).casefold()
+    plain = part if part.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", part))
+    plain = plain.casefold()
     return plain.partition(":")[0].rstrip(" .") in (".git", "git~1")
 
 

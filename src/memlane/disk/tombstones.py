@@ -18,7 +18,6 @@ which this module asks as well.
 from __future__ import annotations
 
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -35,7 +34,7 @@ from memlane.disk.forgotten import ForgottenTexts, Gone
 from memlane.disk.names import refuse_link
 
 FILE = "tombstones.jsonl"
-_KEY = re.compile(rb'\{"key":"((?:[0-9a-f]{2}){16,64})"\}')
+_KEY = lazily(rb'\{"key":"((?:[0-9a-f]{2}){16,64})"\}')
 _STONE = lazily(
     rb'\{"hash":"([0-9a-f]{32})",(?:"id":"([0-9a-f]{16})","deleted"|"kept"):"([^"\\]{10,40})","n":(\d{1,9})\}'
 )

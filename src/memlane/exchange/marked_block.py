@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 
 from memlane.core.errors import InvalidInput, NotFound, StorageError
+from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 from memlane.disk import files
 
@@ -27,8 +28,8 @@ FILES = {  # what clients read at the start of a session, in the project's folde
     "opencode": ("AGENTS.md",),
     "vscode": ("AGENTS.md", ".github/copilot-instructions.md"),
 }
-_START = re.compile(rb"^[ \t]*<!-- memlane:start -->[ \t]*(\r?\n|\Z)", re.MULTILINE)
-_END = re.compile(rb"^[ \t]*<!-- memlane:end -->[ \t]*(\r?\n|\Z)", re.MULTILINE)
+_START = lazily(rb"^[ \t]*<!-- memlane:start -->[ \t]*(\r?\n|\Z)", re.MULTILINE)
+_END = lazily(rb"^[ \t]*<!-- memlane:end -->[ \t]*(\r?\n|\Z)", re.MULTILINE)
 
 
 def write(path: Path, content: str) -> bool:

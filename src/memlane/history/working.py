@@ -9,11 +9,11 @@ may name. Where git is missing, says no or takes too long, nothing is known.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane.core.errors import MemlaneError
+from memlane.core.patterns import lazily
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST = 40  # files
 COMMITS = 5  # that count as the last ones
 _MAX_LISTING = 8 * 1024 * 1024  # bytes: some 30,000 files; in a larger repository only commits are looked at
-_ENTRY = re.compile(rb"([^\0]+)\0  ctime: [^\n]*\n  mtime: (\d+):(\d+)\n[^\n]*\n[^\n]*\n  size: (\d+)\t[^\n]*\n")
+_ENTRY = lazily(rb"([^\0]+)\0  ctime: [^\n]*\n  mtime: (\d+):(\d+)\n[^\n]*\n[^\n]*\n  size: (\d+)\t[^\n]*\n")
 
 
 def files_in_work(bank: Bank, seconds: float) -> list[str]:

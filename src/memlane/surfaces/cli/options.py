@@ -13,6 +13,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.errors import MemlaneError
+from memlane.core.patterns import lazily
 from memlane.disk import journal
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.output import guarded_by, print_json, say, say_notes
@@ -92,7 +93,7 @@ expires_option = click.option(
     "--expires", metavar="WHEN", help="When it ends to count: 30d, 12h, 2025-01-15. From then on it is in no answer."
 )
 _SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt", "=": "$eq"}
-_CONDITION = re.compile(rf"\s*([^<>=!]+?)\s*(?:({'|'.join(_SIGNS)})(?![<>=!])(.*))?", re.DOTALL)
+_CONDITION = lazily(rf"\s*([^<>=!]+?)\s*(?:({'|'.join(_SIGNS)})(?![<>=!])(.*))?", re.DOTALL)
 
 
 def plain_value(text: str) -> Any:
