@@ -147,6 +147,14 @@ def test_it_is_what_is_on_the_disk_lane_by_lane(bank: Bank) -> None:
     assert names(seen(bank, "notes", "vault", "records")) == {"a.md", "b.md", "c.md", "d.md", record, vault}
 
 
+@pytest.mark.parametrize("lanes", [("notes",), ("notes", "vault", "records")])
+def test_where_nothing_has_changed_it_is_not_taken_apart(bank: Bank, lanes: tuple[str, ...]) -> None:
+    look = seen(bank, *lanes)
+    assert look is not None
+    assert look._news() == ([], [], None)
+    assert all(stamps._packed for stamps in look.files.values())
+
+
 def test_where_nothing_has_changed_no_row_of_a_file_is_read(bank: Bank) -> None:
     index = bank.index
     asked: list[str] = []
