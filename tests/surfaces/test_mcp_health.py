@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from mcp.types import CallToolResult
 
 from memlane import Bank
 from memlane.care import sync
+from memlane.care.sync import state as states
+from memlane.surfaces import connections
 from memlane.surfaces.mcp import auth, health, http, toolsets
 from memlane.surfaces.mcp.metrics import BUCKETS, CONTENT, Metrics
 from memlane.surfaces.mcp.server import build_server
@@ -207,9 +210,13 @@ def test_a_folder_without_a_bank_is_not_ready_and_its_path_is_nobodys_business(
 
 
 def test_a_remote_that_is_not_reached_is_told_and_takes_a_server_out_only_when_asked_to(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Every server would be taken out at once, though each can answer from its own copy."""
+    monkeypatch.setattr(health, "REMOTE_WAIT", 600.0)
     place = tmp_path_factory.mktemp("hub")
     (place / "hub").mkdir()
     with Bank.open(folder) as bank:
@@ -225,7 +232,28 @@ def test_a_remote_that_is_not_reached_is_told_and_takes_a_server_out_only_when_a
     assert (strict.status_code, strict.json()["why"]) == (503, "The remote cannot be reached.")
     assert parsed(site.get(health.METRICS).text)["memlane_sync_reachable"] == {"memlane_sync_reachable": 0}
     shutil.move(place / "away", place / "hub")
-    site.now += health.REMOTE_KEPT
+    assert site.get(health.READY).json() == {"ready": True, "sync": "not reached"}  # for a moment
+    site.now += health.REMOTE_AGAIN
     assert site.get(f"{health.READY}?sync").json() == {"ready": True, "sync": "reached"}
     said = capsys.readouterr().err.splitlines()
     assert (len(said), said[1]) == (2, "memlane: the remote is reached again.")
+
+
+def test_a_remote_that_does_not_answer_keeps_nobody_waiting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "REMOTE_WAIT", 0.0)
+    with connections.opened("127.0.0.1", 0) as silent:
+        address = f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/memory"
+        with Bank.open(folder) as bank, states.made(bank.root) as state:
+            state.add(states.Settings("team", address))
+        site = Site(folder)
+        assert site.get(health.READY).json() == {"ready": True, "sync": "not reached"}
+        assert site.get(f"{health.READY}?sync").status_code == 503
+        asking, _ = silent.accept()
+        with asking:
+            assert len(asking.recv(8, socket.MSG_WAITALL)) == 8
+            asking.setblocking(False)
+            with pytest.raises(BlockingIOError):  # it is still asked, and by one thread alone
+                asking.recv(1)
+            silent.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent.accept()

@@ -9,12 +9,15 @@ so. Who wants it to be taken out then asks `/readyz?sync`.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 from anyio import Lock, fail_after, to_thread
 from mcp.server import Server
@@ -33,10 +36,13 @@ from memlane.surfaces.mcp.shared_bank import SharedBank
 
 ALIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
 KEPT = 2.0  # seconds that an answer is kept: whoever asks often must not keep the bank busy
-REMOTE_KEPT = 15.0  # the same of remotes, which are asked over a network
+REMOTE_KEPT = 15.0  # the same of remotes that are reached: they are asked over a network
+REMOTE_AGAIN = 1.0  # seconds after which one that is not is asked again
+REMOTE_WAIT = 0.5  # seconds that whoever asks waits for remotes: what asks servers for their state gives up after one
 PATIENCE = 5.0  # seconds that the bank has to answer
 _LOCAL = ("127.0.0.1", "::1")
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+T = TypeVar("T")
 _PROXIED = {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
 
 
@@ -64,6 +70,7 @@ class Health:
         self._index: dict[str, float] = {}
         self._root: Path | None = None
         self._asked = -REMOTE_KEPT
+        self._asking: Future[tuple[bool | None, str]] | None = None
         self._reached: bool | None = None  # None where there is no remote
 
     def routes(self) -> list[Route]:
@@ -108,12 +115,25 @@ class Health:
                 if why != self._why:  # who runs the server is told the rest
                     _say(f"not ready. {why}{said}" if why else "ready again.")
                 self._why, self._looked = why, self._clock()
-            if self._root is not None and self._clock() >= self._asked + REMOTE_KEPT:
-                reached, said = await to_thread.run_sync(_remotes, self._root)
-                if reached != self._reached and (said or self._reached is False):
-                    _say(said or "the remote is reached again.")
-                self._reached, self._asked = reached, self._clock()
+            if self._root is not None:
+                await self._ask_remotes(self._root)
             return self._why, self._reached
+
+    async def _ask_remotes(self, root: Path) -> None:
+        """Find out whether remotes are reached. While they do not answer, what was known of them counts."""
+        if self._asking is None:
+            if self._clock() < self._asked + (REMOTE_AGAIN if self._reached is False else REMOTE_KEPT):
+                return
+            self._asking = _begun(_remotes, root)
+        try:
+            reached, said = await asyncio.wait_for(asyncio.wrap_future(self._asking), REMOTE_WAIT)
+        except TimeoutError:
+            if self._reached is None and await to_thread.run_sync(_has_remotes, root):
+                self._reached = False
+            return
+        if reached != self._reached and (said or self._reached is False):
+            _say(said or "the remote is reached again.")
+        self._reached, self._asked, self._asking = reached, self._clock(), None
 
     async def _bank_state(self) -> tuple[str, str]:
         try:
@@ -143,14 +163,36 @@ def _index(bank: Bank) -> tuple[Path, dict[str, float]]:
 def _remotes(root: Path) -> tuple[bool | None, str]:
     """Whether every remote of a bank answers, None where it has none; and what is wrong, for who runs the server."""
     try:
-        with states.opened(root) as state:
-            chosen = state.remotes() if state else []
+        chosen = _chosen(root)
         for each in chosen:
             with closing(remotes.opened(each.url)) as remote:
                 remote.get(_NOTHING, each.scopes[0], 1)
     except MemlaneError as error:
         return False, _told(error)
+    except Exception as error:
+        return False, f"the remote cannot be asked: {type(error).__name__}."
     return (True if chosen else None), ""
+
+
+def _has_remotes(root: Path) -> bool:
+    try:
+        return bool(_chosen(root))
+    except MemlaneError:
+        return True
+
+
+def _chosen(root: Path) -> list[states.Settings]:
+    with states.opened(root) as state:
+        return state.remotes() if state else []
+
+
+def _begun(work: Callable[[Path], T], root: Path) -> Future[T]:
+    """Work that raises nothing, begun in a thread of its own, which keeps nobody from ending the process."""
+    future: Future[T] = Future()
+
+    future.set_running_or_notify_cancel()
+    Thread(target=lambda: future.set_result(work(root)), daemon=True).start()
+    return future
 
 
 def _told(error: MemlaneError) -> str:
