@@ -257,3 +257,11 @@ def test_a_remote_that_does_not_answer_keeps_nobody_waiting(folder: Path, monkey
             silent.setblocking(False)
             with pytest.raises(BlockingIOError):
                 silent.accept()
+
+
+def test_who_may_not_see_the_numbers_is_told_what_helps_there(folder: Path) -> None:
+    here, behind = (Site(folder, direct=direct).get(health.METRICS, "192.0.2.1").json() for direct in (True, False))
+    assert here["error_description"] == (
+        "Send a token for the whole bank, ask from this machine, or start the server with --metrics open."
+    )
+    assert behind["error_description"] == "Send a token for the whole bank, or start the server with --metrics open."

@@ -89,7 +89,8 @@ class Health:
 
     async def metrics(self, request: Request) -> Response:
         if not self._may_see(request):
-            hint = "Send a token for the whole bank, ask from this machine, or start the server with --metrics open."
+            here = ", ask from this machine" if self._direct else ""
+            hint = f"Send a token for the whole bank{here}, or start the server with --metrics open."
             return JSONResponse({"error": "forbidden", "error_description": hint}, 403, headers=_NO_STORE)
         why, reached = await self._look()
         sessions = len(self._server.session_manager._server_instances)  # the SDK has no other word for it
