@@ -35,10 +35,9 @@ from starlette.routing import Route
 
 from conftest import trusted
 from memlane import AlreadyExists, Bank, ConfigError
-from memlane.config import tokens, user_state
+from memlane.config import tokens
 from memlane.core.access import Access
 from memlane.core.dates import utc_now
-from memlane.disk import audit_log
 from memlane.surfaces import connections
 from memlane.surfaces.mcp import http
 from memlane.surfaces.mcp.auth import Limits, Named
@@ -343,35 +342,6 @@ def test_a_token_of_one_scope_learns_nothing_of_another_also_from_the_readers(fo
     note = bank.get("notes:scopes/billing/refunds")
     assert (note.scope, note.fields["author"]) == ("billing", "ann")
     assert bank.history(note.id)[0].author == "mcp ann"
-
-
-def test_what_is_done_with_tokens_is_written_down_without_a_word_of_it(folder: Path) -> None:
-    bank = root(folder)
-    token = tokens.add(bank, Access("ann", "write"))
-    with connections.opened("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
-    secret = "The zanzibar account is closed."
-    with commanded(folder, "--port", str(port)) as url:
-        called(url, token, "remember", "legacy", text=secret, title="Account")
-        refused(url, token, "delete_memory", filename="account")
-        refused(url, token, "delete_memory", "legacy", filename="account")
-    lines = list(audit_log.lines(user_state(), bank))
-    assert [(line["who"], line["what"], line["outcome"], line["ids"]) for line in lines] == [
-        ("ann", "remember", "ok", ["notes:account"]),
-        ("ann", "delete_memory", "refused", []),
-        ("ann", "delete_memory", "refused", []),
-    ]
-    [file] = (user_state() / audit_log.FOLDER).iterdir()
-    assert (file.stat().st_mode & 0o777, "zanzibar" in file.read_text()) == (0o600, False)
-
-
-def test_the_log_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "LARGE", 1000)
-    for number in range(200):
-        audit_log.note(user_state(), folder, who="ann", what=f"call {number}", outcome="ok", ids=["x" * 50])
-    found = [line["what"] for line in audit_log.lines(user_state(), folder)]
-    assert (found[-1], len(found) < 60) == ("call 199", True)
-    assert len(list((user_state() / audit_log.FOLDER).iterdir())) <= audit_log.KEPT
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from memlane.bank import Bank
 from memlane.core.access import EVERYTHING, Access
 from memlane.core.errors import MemlaneError, Refused, StorageError
 from memlane.core.invisible import neutral, visible
+from memlane.core.model import USERS
 from memlane.disk import derived, files, journal
 from memlane.gate.outgoing import cleaned
 from memlane.lanes import NAMES
@@ -28,7 +29,7 @@ from memlane.surfaces.mcp import hints
 from memlane.surfaces.mcp.tools import Tool
 
 CODE = "memlane/code"  # in an answer's metadata: what went wrong, in one word for programs
-_IDS = frozenset({"id", "ids", "memory_id", "filename", "target_file"})
+_IDS = frozenset({"id", "ids", "memory_id", "filename", "target_file", "deleted"})
 
 
 class Answer(NamedTuple):
@@ -71,7 +72,7 @@ def unpacked(packed: Packed) -> Answer:
 
 
 def ids_in(data: Any) -> list[str]:
-    """The ids of memories in an answer."""
+    """The ids of memories in an answer, as its tool writes them."""
     found: dict[str, None] = {}
 
     def look(value: Any, key: str = "") -> None:
@@ -85,6 +86,22 @@ def ids_in(data: Any) -> list[str]:
             found[value[:200]] = None
 
     look(data)
+    return list(found)
+
+
+def of_bank(tool: str, ids: Sequence[str]) -> list[str]:
+    """The bank's ids of memories that a tool has named: it may say `memory:plan` or `plan.md` for `notes:plan`."""
+    prefix = tool.partition("_")[0]
+    lane = prefix if prefix in NAMES else "notes"  # the tools of one lane have its name
+    found: dict[str, None] = {}
+    for given in ids:
+        owner, id = (USERS, given.removeprefix(USERS)) if given.startswith(USERS) else ("", given)
+        said, colon, rest = id.partition(":")
+        if colon and said == "memory":
+            id = f"notes:{rest}"
+        elif not colon or said not in NAMES:
+            id = f"{lane}:{id.removesuffix('.md') if lane == 'notes' else id}"
+        found[owner + id] = None
     return list(found)
 
 

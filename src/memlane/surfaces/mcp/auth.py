@@ -35,7 +35,7 @@ from memlane.config import tokens
 from memlane.core.access import EVERYTHING, RIGHTS, Access, highest
 from memlane.core.errors import ConfigError
 from memlane.core.invisible import visible
-from memlane.surfaces.mcp import answers
+from memlane.surfaces.mcp import answers, resources
 from memlane.surfaces.mcp.jwts import Unavailable
 
 PREFIX, INSIDE = "memory:", "memory:in:"
@@ -155,12 +155,9 @@ def only_with_rights(right_of: RightOf, note: Note) -> ServerMiddleware[Any]:
             raise
         if ctx.method in NOTED:
             said = result.model_dump(by_alias=True) if isinstance(result, BaseModel) else result or {}
-            note(
-                access.name,
-                what,
-                "failed" if said.get("isError") else "ok",
-                answers.ids_in(said.get("structuredContent")),
-            )
+            pages = (resources.id_in(part.get("text") or "") for part in said.get("contents", ()))
+            ids = [*answers.ids_in(said.get("structuredContent")), *filter(None, pages)]
+            note(access.name, what, "failed" if said.get("isError") else "ok", ids)
         return result
 
     return checked

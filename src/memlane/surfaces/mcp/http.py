@@ -43,7 +43,7 @@ from memlane.config.settings import TOOLSETS
 from memlane.core.errors import ConfigError, InvalidInput
 from memlane.disk import audit_log
 from memlane.surfaces import connections
-from memlane.surfaces.mcp import auth, jwts, toolsets
+from memlane.surfaces.mcp import answers, auth, jwts, toolsets
 from memlane.surfaces.mcp.metrics import Metrics
 from memlane.surfaces.mcp.server import BankServer
 from memlane.surfaces.mcp.shared_bank import SharedBank
@@ -150,7 +150,8 @@ def verifiers(settings: Config, url: str, token: str | None) -> list[TokenVerifi
 
 def _note(bank: Path, who: str, what: str, outcome: str, ids: Sequence[str]) -> None:
     with suppress(ConfigError):  # there is no home folder
-        audit_log.note(user_state(), bank, who=who or "the user's token", what=what, outcome=outcome, ids=ids)
+        named = answers.of_bank(what, ids)
+        audit_log.note(user_state(), bank, who=who or "the user's token", what=what, outcome=outcome, ids=named)
 
 
 def listen(host: str, port: int, token: str | None, *, guarded: bool = False) -> socket.socket:

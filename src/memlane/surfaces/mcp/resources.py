@@ -15,7 +15,7 @@ from mcp.types import Annotations, ListResourcesResult, Resource, ResourceTempla
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput, NotFound
-from memlane.core.front_matter import render_front
+from memlane.core.front_matter import load_front, render_front
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.gate.outgoing import cleaned
@@ -100,6 +100,13 @@ def _page(memory: Memory) -> str:
     keys = ("id", "title", "type", "status", "scope", "tags", "created_at", "updated_at", "path", "suspicious")
     facts = memory.to_dict()
     return render_front({key: facts[key] for key in keys if facts[key]}) + visible(memory.text)
+
+
+def id_in(page: str) -> str:
+    """The id of the memory that a page is of; none where it is of another kind."""
+    fence, _, rest = page.partition("\n")
+    line = rest.partition("\n")[0]
+    return str(load_front(line)["id"]) if fence == "---" and line.startswith("id: ") else ""
 
 
 def _overview(bank: Bank) -> str:
