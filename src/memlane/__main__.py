@@ -13,6 +13,10 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to gain from threads
+    if os.getpid() == 1:  # the first process of a container: the kernel ends it by no signal that it does not listen to
+        import signal
+
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
             gc.disable()  # the process lives for a moment only

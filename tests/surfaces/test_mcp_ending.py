@@ -162,3 +162,30 @@ def test_a_bank_whose_folder_is_gone_is_not_taken_for_an_empty_one(folder: Path,
     assert recalled[0]
     assert "The bank's folder is gone, or empty" in recalled[1]
     assert not after[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("unshare") is None, reason="needs unshare")
+def test_the_first_process_of_a_container_ends_when_it_is_told_to_before_it_serves(folder: Path) -> None:
+    """The kernel ends it by no signal that it does not listen to: whoever stops it would wait until it is killed."""
+    alone = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]),
+    ]
+    if subprocess.run([*alone, "true"], capture_output=True).returncode:
+        pytest.skip("needs the right to make namespaces")
+    words = [*alone, MEMLANE, "--bank", str(folder), "add", "-"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, **quiet) as process:
+        try:
+            assert process.stdin
+            process.stdin.write(b"x" * 1_000_000)  # more than a pipe holds: some of it was read
+            process.stdin.flush()
+            inside = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+            os.kill(int(inside), signal.SIGTERM)
+            process.stdin.close()
+            assert process.wait(120) == 143
+        finally:
+            process.kill()
