@@ -24,7 +24,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from commands import CANARY
-from memlane import Bank, InvalidInput
+from memlane import Bank, InvalidInput, MemlaneError
 from memlane.disk import files
 from memlane.surfaces.mcp import http
 from memlane.surfaces.mcp.server import INSTRUCTIONS
@@ -434,6 +434,16 @@ def _is_open(client: socket.socket) -> bool:
         return False
 
 
+def test_who_cannot_listen_is_told_what_to_change() -> None:
+    with http.listen("127.0.0.1", 0, None) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(MemlaneError, match=f"Port {port} is taken") as taken:
+            http.listen("127.0.0.1", port, None)
+    with pytest.raises(MemlaneError, match="Nobody can listen at this host") as elsewhere:
+        http.listen("192.0.2.1", 0, "x" * 16)
+    assert ("--port" in taken.value.hint, "--host" in elsewhere.value.hint) == (True, True)
+
+
 def test_another_host_than_loopback_needs_a_token(folder: Path) -> None:
     for host in ("0.0.0.0", "192.0.2.1", "example.org", "::"):
         with pytest.raises(InvalidInput, match="need a token"):
@@ -468,5 +478,4 @@ def test_a_port_that_is_taken_is_a_sentence(folder: Path) -> None:
             [program(), "mcp", "--http", "--port", port], cwd=folder, env=environment(), capture_output=True, text=True
         )
     assert result.returncode == 1
-    assert result.stderr.startswith("error: ")
-    assert "in use" in result.stderr
+    assert result.stderr.startswith(f"error: Port {port} is taken.\nnext: Name another one with --port")

@@ -19,6 +19,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from errno import EACCES, EADDRINUSE, EPERM
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memlane.config import Config, grants, tokens, user_state
 from memlane.config.settings import TOOLSETS
-from memlane.core.errors import ConfigError, InvalidInput
+from memlane.core.errors import ConfigError, InvalidInput, MemlaneError
 from memlane.disk import audit_log
 from memlane.surfaces import connections
 from memlane.surfaces.mcp import answers, auth, jwts, toolsets
@@ -76,7 +77,7 @@ def serve(
 
     Whoever has a token of the bank may use it, in its limits. Without any, and on loopback, everybody may.
     `public_url` is how clients reach it, where that is through a proxy. Raises InvalidInput for a host other than
-    loopback without a token, OSError when the port is taken.
+    loopback without a token, MemlaneError when the port is taken.
     """
     from memlane.surfaces.mcp import oauth
     from memlane.surfaces.mcp.health import ALIVE, METRICS, READY, Health
@@ -155,7 +156,8 @@ def _note(bank: Path, who: str, what: str, outcome: str, ids: Sequence[str]) -> 
 
 
 def listen(host: str, port: int, token: str | None, *, guarded: bool = False) -> socket.socket:
-    """Open the socket. Raises InvalidInput for a host other than loopback without a token, and for a short token.
+    """Open the socket. Raises InvalidInput for a host other than loopback without a token, and for a short token;
+    MemlaneError where nobody can listen.
 
     `guarded`: there are tokens of another kind.
     """
@@ -170,7 +172,17 @@ def listen(host: str, port: int, token: str | None, *, guarded: bool = False) ->
             f"The token is shorter than {MIN_TOKEN} characters.",
             hint="`python3 -c 'import secrets; print(secrets.token_urlsafe())'` makes a good one.",
         )
-    return connections.opened(host, port)
+    try:
+        return connections.opened(host, port)
+    except OSError as error:
+        if error.errno == EADDRINUSE:
+            raise MemlaneError(f"Port {port} is taken.", hint="Name another one with --port, or 0 for any.") from None
+        if error.errno in (EACCES, EPERM):
+            raise MemlaneError(f"Port {port} is not for everybody.", hint="Name one above 1023 with --port.") from None
+        raise MemlaneError(
+            f"Nobody can listen at this host: {error.strerror}.",
+            hint="--host is an address of this machine: 127.0.0.1 for programs on it, 0.0.0.0 for a network.",
+        ) from None
 
 
 def application(
