@@ -189,6 +189,13 @@ def test_a_token_for_more_may_do_less_as_well(folder: Path, era: str) -> None:
     assert (made["id"], found["ids"]) == ("notes:deploy-day", ["notes:deploy-day"])
 
 
+def test_a_token_without_any_right_is_told_which_it_lacks_and_whom_to_ask(folder: Path) -> None:
+    with served(folder, ann="openid") as url:
+        status, headers = sent(url, authorization="Bearer ann")
+    said = "The token of ann has no right here, not even memory:read. Ask who runs the server for one that may."
+    assert (status, f'error_description="{said}"' in headers["www-authenticate"]) == (403, True)
+
+
 def test_a_token_that_may_only_read_writes_nothing(folder: Path) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "remember", "arguments": {}}}
     with served(folder, ann="memory:read") as url:

@@ -146,7 +146,7 @@ def only_with_rights(right_of: RightOf, note: Note) -> ServerMiddleware[Any]:
         what = name if ctx.method == "tools/call" else ctx.method
         if not access.may(right := right_of(ctx.method, name)):
             note(access.name, what, "refused", ())
-            raise MCPError(FORBIDDEN, f"{refusal(access, right)} Ask who runs the server for one that may.")
+            raise MCPError(FORBIDDEN, refusal(access, right))
         try:
             result = await call_next(ctx)
         except MCPError:
@@ -165,7 +165,8 @@ def only_with_rights(right_of: RightOf, note: Note) -> ServerMiddleware[Any]:
 
 def refusal(access: Access, right: str) -> str:
     whose = f"The token of {access.name}" if access.name else "The token"
-    return f"{whose} may {access.right or 'do nothing'}, but not {right}."
+    may = f"may {access.right}, but not {right}" if access.right else f"has no right here, not even {PREFIX}{right}"
+    return f"{whose} {may}. Ask who runs the server for one that may."
 
 
 class Limits:
