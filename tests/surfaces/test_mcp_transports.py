@@ -388,6 +388,16 @@ def test_http_trickled_bytes_do_not_buy_time(folder: Path) -> None:
     assert dropped
 
 
+def test_http_drops_a_client_that_was_refused_and_sends_on_and_on(folder: Path) -> None:
+    piece = bytes(1024 * 1024)
+    with serving(folder, LONGEST, 100) as address, socket.create_connection(address, timeout=LONGEST) as client:
+        client.sendall(HEAD + b"Content-Length: 10000000000\r\n\r\n")
+        assert client.recv(12) == b"HTTP/1.1 413"
+        client.sendall(piece * 16)  # who sends what it has said is told why, and not cut off
+        with pytest.raises(ConnectionError):
+            client.sendall(piece * 256)
+
+
 def test_http_answers_beside_more_half_open_connections_than_it_keeps(folder: Path) -> None:
     with serving(folder, 60.0, 8) as address, ExitStack() as open_ones:
         half = [open_ones.enter_context(socket.create_connection(address, timeout=LONGEST)) for _ in range(40)]

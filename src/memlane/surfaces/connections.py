@@ -1,6 +1,7 @@
 """The connections of a server over HTTP: a socket, and clients that neither stay for ever nor come in numbers.
 
 A request has to arrive as a whole within REQUEST_TIME, and a client has to take some of its answer in each ANSWER_TIME.
+Who has been answered and goes on sending, for the answer was a refusal, may send UNREAD more.
 There are at most MAX_CONNECTIONS; one more takes the place of the one whose time for either ends first. A server that
 is told to end takes no more connections, answers what it was asked, and then ends the streams that only wait for news.
 """
@@ -22,6 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 REQUEST_TIME = 30.0  # seconds from the connection, or the first byte, to the last byte of a request
 ANSWER_TIME = 30.0  # seconds in which a client takes at least PACE of what waits for it
 PACE = 64 * 1024  # bytes
+UNREAD = 32 * 1024 * 1024  # bytes: to end at once would keep clients from reading why they were refused
 MAX_CONNECTIONS = 512
 
 
@@ -101,6 +103,7 @@ class Connection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
     _taking: asyncio.TimerHandle | None = None  # while something of an answer waits for the client
     _left = 0  # bytes of it
+    _unread = 0  # bytes of a request that came after its answer
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -129,6 +132,13 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
+            self._unread += len(data)
+            if self._unread > UNREAD:
+                self._drop()
+                return
+        else:
+            self._unread = 0
         if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
             self._expect_request()
         else:
