@@ -35,6 +35,8 @@ def restore(bank: Bank, id: str, version: str | None = None) -> Memory:
     try:
         place = address.in_trash(bank, id)
     except NotFound as error:
+        if bank.access.scopes is not None:
+            raise  # the journal tells of all scopes
         return _taken(bank, id, error)
     return _recovered(bank, place.lane.name, place.native)
 

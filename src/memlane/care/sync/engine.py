@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from memlane import config, gate
 from memlane.care.sync import lineage, local, travel
 from memlane.care.sync.lineage import Lineage
-from memlane.care.sync.receiving import APART, BATCH_BYTES, BATCH_FILES, EVERY, TWIN, Receiving, is_there
+from memlane.care.sync.receiving import APART, BATCH_BYTES, BATCH_FILES, EVERY, TWIN, Receiving
 from memlane.care.sync.results import Synced
+from memlane.care.sync.scopes import is_there, of_ours
 from memlane.care.sync.state import Known, Settings, State, digest
 from memlane.care.sync.travel import Place
 from memlane.core import progress
@@ -173,7 +174,7 @@ class _Run(Receiving):
                     self._refuse(place, None, "; ".join(reasons) or "says what was forgotten", stamp)
                     continue
                 left[place.path] = place, stamp
-                scope = self._scope_of(place, ours, None)
+                scope = of_ours(self.bank, self.settings.scopes, place, ours, None)
                 if (scope, place.path) not in self.known:
                     known = Known(scope, place.path, "", digest(clean), "", "; ".join(reasons), stamp)
                     told = self._said(place, ours, {})["lineage"]
@@ -222,7 +223,7 @@ class _Run(Receiving):
             if known and digest(up) == known.seen and known.unsent == unsent:
                 known.stamp = stamp
                 return known
-            scope = self._scope_of(place, ours, known)
+            scope = of_ours(self.bank, self.settings.scopes, place, ours, known)
             if known and known.scope != scope:  # its memory was given another one
                 self._send_deletion(known, moved=True)
                 known = self.known.get((scope, place.path))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from memlane import config
-from memlane.care.sync import forgetting, lineage, local, naming, parts, travel
+from memlane.care.sync import forgetting, lineage, local, parts, scopes, travel
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.sieve import Sieve
 from memlane.care.sync.state import Known, Settings, State, digest
@@ -17,7 +16,7 @@ from memlane.care.sync.travel import Place
 from memlane.core import progress
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
-from memlane.disk import files, names, tombstones, written
+from memlane.disk import names, tombstones, written
 from memlane.exchange.remotes import Entry, Remote, TooLarge
 from memlane.history.journaled import own_name
 from memlane.lanes import NAMES
@@ -327,7 +326,7 @@ class Receiving:
         """What the remote has of a file, None for nothing, as it may come in."""
         full = self.sieve.remembered(place, data)
         theirs, reasons = self.sieve.admitted(place, full) if full is not None else (None, ())
-        if other := self._other_scope(place, entry):
+        if other := scopes.other(self.bank, self.settings.scopes, self.known, place, entry):
             theirs, reasons = None, (f"has a name that is taken here in the scope {other}",)
         before = self.known.get((entry.scope, entry.path))
         base = self._base(before) if before else None
@@ -427,36 +426,10 @@ class Receiving:
     def _sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
         """What of a content of ours may be sent, and why the rest may not."""
         clean, reasons = self.sieve.sendable(place, data)
-        if clean is None or len(self.settings.scopes) == 1:
-            return clean, reasons
-        clean = naming.without(self.bank, place, clean, self._is_elsewhere)
+        if clean is None:
+            return None, reasons
+        clean = scopes.without_others(self.bank, self.settings.scopes, self.known, place, clean)
         return clean, reasons if clean is not None else (*reasons, "names only what is in another scope")
-
-    def _is_elsewhere(self, path: str, file: str) -> bool:
-        """Whether a memory's own file is, or was, in another scope than the first one alone."""
-        first, *others = self.settings.scopes
-        with suppress(StorageError, OSError):
-            return travel.scope_in(files.read_bytes(file, files.MAX_BYTES)) in others
-        return (first, path) not in self.known and any((scope, path) in self.known for scope in others)
-
-    def _other_scope(self, place: Place, entry: Entry) -> str:
-        """The scope that this name here belongs to, where it is another one."""
-        if len(self.settings.scopes) == 1 or is_there(self.known.get((entry.scope, entry.path))):
-            return ""
-        others = (scope for scope in self.settings.scopes if scope != entry.scope)
-        if taken := next((scope for scope in others if is_there(self.known.get((scope, entry.path)))), ""):
-            return taken
-        ours = local.read(self.bank, place) if place.lane else None
-        scope = self._scope_of(place, ours, None) if ours is not None else entry.scope
-        return scope if scope != entry.scope else ""
-
-    def _scope_of(self, place: Place, data: bytes, known: Known | None) -> str:
-        """The scope that a file of ours goes to: the one that its memory names, if we share it; else where it is."""
-        usual = known.scope if known else self.settings.scopes[0]
-        if len(self.settings.scopes) == 1 or not place.lane or self.bank.lane(place.lane).answers.shares_files:
-            return usual
-        named = travel.scope_in(data)
-        return named if named in self.settings.scopes else usual
 
     def _wrote(self, place: Place, after: bytes | None) -> None:
         """A file here was changed by what came."""
@@ -527,11 +500,6 @@ def _note_origins(mine: bool, changes: Iterable[tuple[_Coming, bytes | None, byt
             whose |= dict.fromkeys(_keys(coming.place, before, after), author)
     if kept and whose:
         kept.note({key: whose[key] for key in kept.unknown(whose)})
-
-
-def is_there(known: Known | None) -> bool:
-    """Whether a remote has a file, and this bank has something in common with that."""
-    return known is not None and known.seen != b"" and known.common
 
 
 def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
