@@ -14,6 +14,7 @@ from memlane import Bank, InvalidInput
 from memlane.care import sync
 from memlane.care.sync.forgetting import PATH
 from memlane.core import alternatives
+from memlane.disk.forgotten_shared import MOST_KEYS
 from memlane.exchange import remotes
 from memlane.exchange.remotes import Unreachable
 from synced import at_remote, contents, member, sync_cut, synced
@@ -188,6 +189,22 @@ def test_what_others_say_was_forgotten_may_be_nonsense(tmp_path: Path) -> None:
         remote.put(PATH, b"\n".join(lines), None, scope="shared", author="mallory")
     synced(bob)
     assert bob.get("notes:deploy-day").text == "Deploys go out on Tuesdays."
+
+
+def test_nobody_makes_others_look_at_every_text_under_very_many_keys(tmp_path: Path) -> None:
+    bob = member(tmp_path, "bob")
+    with closing(remotes.opened(str(tmp_path / "remote"))) as remote:
+        keys = b"".join(b'{"key":"%064x"}\n' % number for number in range(MOST_KEYS + 1))
+        version = remote.put(PATH, keys, None, scope="shared", author="mallory")
+        with pytest.raises(InvalidInput, match="more than 64 members") as caught:
+            sync.sync(bob)
+        assert f"`{PATH}`" in caught.value.hint
+        assert bob.tombstones.private.path is not None
+        assert not os.path.lexists(bob.tombstones.private.path)
+        remote.delete(PATH, version, scope="shared", author="ann")
+    bob.add("Deploys go out on Tuesdays.", title="Deploy day")
+    synced(bob)
+    assert at_remote(tmp_path).keys() == {"deploy-day.md"}
 
 
 def test_forget_names_the_remotes_that_may_have_it(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 import os
 
+from memlane.core.errors import InvalidInput
 from memlane.disk import files
 from memlane.disk.forgotten import ForgottenTexts, sections, take_over
 
 MOST_BYTES = 32 * 1024 * 1024
-
+MOST_KEYS = 64  # each is one more way in which every text is looked at; whoever joins without one shares the first
 
 Lines = dict[str, list[bytes]]  # by key
 
@@ -26,11 +27,12 @@ Lines = dict[str, list[bytes]]  # by key
 def unite(texts: ForgottenTexts, theirs: bytes) -> tuple[bytes, bytes]:
     """Take in what others forgot. Returns what they should have, and what is another one when more is known.
 
-    Both are empty when nothing was ever forgotten. Raises StorageError.
+    Both are empty when nothing was ever forgotten. Raises StorageError, and InvalidInput where there are too many keys.
     """
     if texts.path is None:
         return theirs, b""
     there = sections(theirs)
+    _refuse_many(there)
     for key, lines in list(there.items())[:1]:
         take_over(texts, b"\n".join((json.dumps({"key": key}).encode(), *lines, b"")))
     if not there and not os.path.lexists(texts.path) and not os.path.lexists(texts.others_path):
@@ -41,6 +43,7 @@ def unite(texts: ForgottenTexts, theirs: bytes) -> tuple[bytes, bytes]:
         here = sections(data)
         others = _others(texts)
         here |= {key: lines for key, lines in others.items() if key != own}
+        _refuse_many({**here, **there})
         if new := _without(there, here).get(own):
             files.append_lines(texts.path, b"".join(line + b"\n" for line in new))
         if new_to_others := {key: lines for key, lines in _without(there, here).items() if key != own}:
@@ -50,6 +53,15 @@ def unite(texts: ForgottenTexts, theirs: bytes) -> tuple[bytes, bytes]:
     known = sorted({(key, line) for each in (here, there) for key, lines in each.items() for line in lines})
     gap = b"\n" if missing and theirs and not theirs.endswith(b"\n") else b""
     return theirs + gap + _written(missing), repr(known).encode() if known else b""
+
+
+def _refuse_many(lines: Lines) -> None:
+    if len(lines) > MOST_KEYS:
+        raise InvalidInput(
+            f"The remote says that more than {MOST_KEYS} members have forgotten something, each with a key of its own.",
+            hint="Somebody may have filled its file `.memlane/forgotten`: see who may write there, and delete that "
+            "file; the next sync of each member writes what that member knows.",
+        )
 
 
 def _without(lines: Lines, known: Lines) -> Lines:
