@@ -143,3 +143,18 @@ def test_members_have_the_same_index_after_somebody_took_an_entry_out_in_an_edit
     ann.topics.store("auth/oauth2", "Tokens are long.", title="Tokens")
     synced(ann, bob, ann)
     assert contents(ann) == contents(bob)
+
+
+def test_whoever_was_killed_before_the_index_was_written_has_it_after_a_sync(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.topics.store("auth/oauth2", "Refresh fails after an hour.", title="Refresh")
+    synced(ann, bob)
+    before = contents(ann)[INDEX]
+    ann.topics.store("auth/keys", "Keys rotate on Mondays.", title="Rotation")
+    after = contents(ann)[INDEX]
+    (ann.root / INDEX).write_bytes(before)
+    synced(ann, bob)
+    assert contents(ann)[INDEX] == contents(bob)[INDEX] == after
+    (ann.root / "topics/auth/keys.md").unlink()
+    synced(ann, bob)
+    assert contents(ann)[INDEX] == contents(bob)[INDEX] == before

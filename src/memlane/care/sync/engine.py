@@ -107,6 +107,9 @@ class _Run(Receiving):
                 self._refuse(place, known, why, stamp)
             else:
                 (changed if known else new).append((place, stamp))
+        if only is None:  # else it was changed just now
+            for lane in {place.lane for place, _ in (*new, *changed) if not place.is_derived}:
+                self._is_outdated(lane)  # whoever changed it may have been killed before that was written
         total = len(new) + len(changed)
         changed = self._send_new(new, total) + changed
         stamped: list[Known] = []
@@ -293,6 +296,8 @@ class _Run(Receiving):
             return
         if (place.lane and place.lane not in self.lanes) or not (moved or travel.is_gone(place.file)):
             return  # what cannot be read now is not deleted
+        if not place.is_derived:
+            self._is_outdated(place.lane)
         for _ in range(_ATTEMPTS):
             up, expected, there = self._going_up(place, known, None)
             said = self._said(place, None, there)
