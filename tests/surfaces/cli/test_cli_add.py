@@ -71,3 +71,10 @@ def test_renaming_to_the_same_name_changes_nothing(run: Run, bank: Bank) -> None
     same = run("rename", "heron", "heron").err
     assert same == f"note: that is its name already\nnothing changed in {bank.root / 'heron.md'}\n"
     assert run("rename", "heron", "birds/heron").err.startswith("moved to ")
+
+
+def test_a_text_without_quotes_is_told_that_it_needs_them(run: Run, bank: Bank) -> None:
+    refused = run("add", "Deploys", "go", "out")
+    assert refused.code == 2
+    assert refused.err.splitlines()[1] == "next: Put the text in quotes; `memlane add --help` shows what it takes."
+    assert bank.list() == []

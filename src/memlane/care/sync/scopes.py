@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane.care.sync import local, travel
-from memlane.care.sync.local import lines_of
 from memlane.care.sync.state import Known
 from memlane.care.sync.travel import Place
 from memlane.core.errors import MemlaneError, StorageError
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 FILES = (anchors.NAME, replaced.FILE)
-_NAMES = ("id", "old", "new")
+_NAMING = ("id", "old", "new")  # what in their lines is the id of a memory
 KnownFiles = Mapping[tuple[str, str], Known]  # what is known of the remote's files, by scope and path
 
 
@@ -61,7 +60,7 @@ def without_others(bank: Bank, scopes: Sequence[str], known: KnownFiles, place: 
     """
     if place.path not in FILES or len(scopes) == 1:
         return data
-    lines = lines_of(data)
+    lines = local.lines_of(data)
     kept = [line for line in lines if not any(_is_elsewhere(scopes, known, *file) for file in _named(bank, line))]
     return data if len(kept) == len(lines) else b"".join(line + b"\n" for line in kept) or None
 
@@ -78,7 +77,7 @@ def _named(bank: Bank, line: bytes) -> Iterator[tuple[str, str]]:
     """The name at remotes and the path here of each memory with a file of its own that a line names."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError):
         said = json.loads(line)
-        for id in [said[key] for key in _NAMES if key in said]:
+        for id in [said[key] for key in _NAMING if key in said]:
             name, _, native = id.partition(":")
             if name in NAMES and not bank.lane(name).answers.shares_files and bank.lane(name).answers.is_folder:
                 with suppress(MemlaneError):

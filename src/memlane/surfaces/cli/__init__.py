@@ -185,6 +185,17 @@ def main() -> None:
         _run()
 
 
+def _usage(error: click.UsageError) -> str:
+    """What helps whoever called a command wrongly."""
+    if error.ctx is None:
+        return "`memlane --help` shows what it takes."
+    hint = f"`{error.ctx.command_path} --help` shows what it takes."
+    takes_text = any(each.name in ("text", "content") for each in error.ctx.command.params)
+    if takes_text and "unexpected extra argument" in error.format_message():
+        return f"Put the text in quotes; {hint}"
+    return hint
+
+
 def _run() -> NoReturn:
     try:
         if "_MEMLANE_COMPLETE" in os.environ:
@@ -194,8 +205,7 @@ def _run() -> NoReturn:
         sys.exit(code if isinstance(code, int) else 0)
     except click.UsageError as error:
         # redacted, because a secret may have been typed in the wrong place
-        hint = f"`{error.ctx.command_path if error.ctx else 'memlane'} --help` shows what it takes."
-        _fail(InvalidInput(redacted(error.format_message()), hint=hint, code="usage"))
+        _fail(InvalidInput(redacted(error.format_message()), hint=_usage(error), code="usage"))
     except click.ClickException as error:
         _fail(MemlaneError(redacted(error.format_message())))
     except MemlaneError as error:

@@ -170,7 +170,7 @@ def _remotes(root: Path) -> tuple[bool | None, str]:
                 remote.get(_NOTHING, each.scopes[0], 1)
     except MemlaneError as error:
         return False, _told(error)
-    except Exception as error:
+    except Exception as error:  # a driver's own: whatever it is, the server has to say how it is
         return False, f"the remote cannot be asked: {type(error).__name__}."
     return (True if chosen else None), ""
 
