@@ -7,23 +7,22 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from canaries import PASSWORD, PEM, TOKEN, fill, leaked, on_disk
 from commands import MEMLANE, Run, leaves
+from mcp_calls import with_client
 from memlane import Bank
 from memlane.surfaces import hook
 from memlane.surfaces.cli import app
 from memlane.surfaces.mcp import toolsets
-from memlane.surfaces.mcp.server import build_server
 from samples import transcript
 from terminals import on_terminal
 
@@ -200,14 +199,6 @@ ASKED = {
 }
 
 
-def with_client(folder: Path, steps: Callable[[Client], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with Client(build_server(folder, more=toolsets.NAMES)) as client:
-            await steps(client)
-
-    anyio.run(run)
-
-
 def test_no_tool_answers_with_a_secret(full: Bank, tmp_path: Path) -> None:
     wrong: dict[str, str] = {}
 
@@ -219,7 +210,7 @@ def test_no_tool_answers_with_a_secret(full: Bank, tmp_path: Path) -> None:
                     wrong[f"{name} {arguments}"] = found
                 assert result.is_error is not True or "failed inside" not in result.model_dump_json()
 
-    with_client(tmp_path, ask)
+    with_client(tmp_path, ask, more=toolsets.NAMES)
     assert wrong == {}
 
 
@@ -239,7 +230,7 @@ def test_no_resource_prompt_or_completion_holds_a_secret(full: Bank, tmp_path: P
         ids = await client.complete(template, {"name": "id", "value": "notes"})
         assert leaked(tags.model_dump_json() + ids.model_dump_json()) == ""
 
-    with_client(tmp_path, ask)
+    with_client(tmp_path, ask, more=toolsets.NAMES)
 
 
 # -- the way in
@@ -266,7 +257,7 @@ def test_every_tool_that_writes_is_tried_with_a_secret_in_each_of_its_texts(
                 if found := leaked(result.model_dump_json()) or on_disk(tmp_path, home):
                     wrong[f"{tool.name} {name}"] = str(found)
 
-    with_client(tmp_path, write)
+    with_client(tmp_path, write, more=toolsets.NAMES)
     assert wrong == {}
 
 

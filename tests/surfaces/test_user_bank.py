@@ -7,18 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client
 
 from commands import MEMLANE, Run
+from mcp_calls import calls, with_client
 from memlane import Bank
 from memlane.surfaces import hook
-from memlane.surfaces.mcp.server import build_server
 
 TABS = "I prefer tabs over spaces in every language."
 
@@ -211,26 +209,6 @@ def test_an_untrusted_project_gets_the_users_memory_and_nothing_of_its_own(
 # -- the MCP server
 
 
-def talk(folder: Path, steps: Callable[[Client], Awaitable[list[Any]]]) -> list[Any]:
-    async def run() -> list[Any]:
-        async with Client(build_server(folder)) as client:
-            return await steps(client)
-
-    return anyio.run(run)
-
-
-def calls(folder: Path, *steps: tuple[str, dict[str, Any]]) -> list[Any]:
-    async def run(client: Client) -> list[Any]:
-        found: list[Any] = []
-        for name, arguments in steps:
-            result = await client.call_tool(name, arguments)
-            data = result.structured_content or {}
-            found.append(result.content[0].text if result.is_error else data.get("result", data))  # type: ignore[union-attr]
-        return found
-
-    return talk(folder, run)
-
-
 def test_what_is_remembered_for_the_user_is_recalled_in_another_project(own: Bank, projects: list[Path]) -> None:
     shop, blog = projects
     [stored] = calls(shop, ("remember", {"text": "Ask before you push.", "title": "Push", "scope": "user"}))
@@ -275,7 +253,7 @@ def test_a_users_memory_is_a_resource(own: Bank, projects: list[Path]) -> None:
     async def run(client: Client) -> list[Any]:
         return list((await client.read_resource("memory://memory/user/notes:tabs")).contents)
 
-    [page] = talk(projects[0], run)
+    [page] = with_client(projects[0], run)
     assert page.text.endswith(f"{TABS}") or TABS in page.text
 
 
