@@ -8,6 +8,7 @@
     3f77a6b5c4d3e2f1… came                 it was there before the user trusted the project
     3fb0b1b2b3b4b5b6… git Ann Smith        it came by git, in a commit of hers
     3fc2d4e6f8a0b1c3… sync ann             it came from a remote (`memlane sync`), where she put it
+    3fd9e8f7a6b5c4d3… changed              memlane changed it here, and nobody had asked yet whose it was
 
 A repository that somebody cloned brings memories along, and a pull brings more. Nothing in a file can prove that this
 user wrote it; these hashes can, because no repository reaches them. They are of a memory's whole file, or of its line
@@ -31,7 +32,7 @@ from memlane.disk import journal
 from memlane.disk.names import TRASH
 
 FOLDER = "written"
-USER, HERE, REVIEWED, CAME, GIT, SYNC = "user", "here", "reviewed", "came", "git", "sync"
+USER, HERE, REVIEWED, CAME, GIT, SYNC, CHANGED = "user", "here", "reviewed", "came", "git", "sync", "changed"
 OWN = (USER, HERE, REVIEWED)  # of what was not brought by others
 WORD = (USER, REVIEWED)  # of what the user has said, or read and accepted
 # Shells of agents say so: what is run there is not typed by the user.
@@ -167,8 +168,8 @@ def note_file(path: str, data: bytes, before: bytes | None) -> None:
     """A memory's file was written; `before` is what it held. A change to somebody else's text leaves it his."""
     written = _keeper(path)
     was = written.what(key_of(before)) if written and before is not None else None
-    if written and (was is None or was in OWN):
-        written.note({key_of(data): _now(was)})
+    if written:
+        written.note({key_of(data): _now(was) if was is None or was in OWN else was or CHANGED})
 
 
 def note_back(path: str, data: bytes) -> None:
