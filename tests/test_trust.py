@@ -229,6 +229,34 @@ def test_trust_shows_the_configuration_and_remembers_the_answer(cloned: Path, ru
     assert run("--bank", cloned, "add", "Another note.").code == 1
 
 
+@pytest.mark.parametrize("more", [(), ("--everyone",), ("--not-everyone",)])
+def test_an_agent_trusts_nothing(
+    cloned: Path, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    """A repository may talk it into that."""
+    monkeypatch.setenv("CLAUDECODE", "1")
+    before = tree(home)
+    result = run("--bank", cloned, "trust", "--yes", *more)
+    assert (result.code, result.err.splitlines()[-2:]) == (
+        2,
+        [
+            "error: CLAUDECODE says that an agent runs this, and only you can trust a project.",
+            "next: Run it in a terminal of your own.",
+        ],
+    )
+    assert tree(home) == before
+    assert run("--bank", cloned, "trust", "--show").code == 0
+
+
+def test_an_agent_does_not_trust_everyone_in_a_project_that_is_trusted(
+    cloned: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("--bank", cloned, "trust", "--yes")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert run("--bank", cloned, "trust", "--everyone").code == 2
+    assert not trust.trusts_everyone(user_state(), cloned / "memlane.toml")
+
+
 def test_a_changed_configuration_is_shown_and_needs_trust_again(run: Run, bank: Bank, tmp_path: Path) -> None:
     with open(tmp_path / "memlane.toml", "a") as file:
         file.write('[gate]\nsecrets = "off"\n')

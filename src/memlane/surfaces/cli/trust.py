@@ -66,6 +66,7 @@ def trust(
         first = trusting.trusted_text(state, file) is None
         agreed = yes or (everyone is not None and not trusting.distrust(state, file, data))  # it is trusted already
         if not show and (agreed or (asked and click.confirm("Trust this project?", err=True))):
+            _refuse_agents("trust a project")
             trusting.record(state, file, data, everyone)  # what was shown, and not what it may be by now
             found = adopt.note_memories(config.load(folder, flags)) if first else 0
     why = trusting.distrust(state, file, trusting.read(file))
@@ -75,7 +76,7 @@ def trust(
         say(f"{file} {why or 'is trusted'}")
         if everyone is not None and not why and trusting.trusts_everyone(state, file) == everyone:
             say("whatever is committed here counts as reviewed" if everyone else "what others commit is marked again")
-        if found:
+        if found and not everyone:
             say(f"{so_many(found)} came with it; prompts say so until you have read them: `memlane trust --memories`")
         if not why and not (show or revoke) and _cannot_merge(config.load(folder, flags)):
             say("git does not know yet how to merge memory in this clone: `memlane init` teaches it")
@@ -105,12 +106,8 @@ def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
         print_rows((memory.id, where + _warning(memory), first_line(memory.text)) for memory, where in found)
     asked = found and not as_json and sys.stdin.isatty() and not (show or yes)
     accepted = bool(found) and not show and (yes or (asked and click.confirm("Accept them?", err=True)))
-    if accepted and (shell := agents_shell()):
-        raise InvalidInput(
-            f"{shell} says that an agent runs this, and only you can accept memories.",
-            hint="Run it in a terminal of your own.",
-        )
     if accepted:
+        _refuse_agents("accept memories")
         origin.review(bank.lane, (memory for memory, _ in found))
     if as_json:
         print_json({"accepted": accepted, "memories": rows})
@@ -118,6 +115,14 @@ def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
         say("there is no memory of somebody else that you have not reviewed")
     elif not show:
         say(f"{len(found)} accepted" if accepted else "nothing was changed; `memlane trust --memories --yes` accepts")
+
+
+def _refuse_agents(what: str) -> None:
+    """Raise InvalidInput where an agent runs this: it may have been talked into it by the very project."""
+    if shell := agents_shell():
+        raise InvalidInput(
+            f"{shell} says that an agent runs this, and only you can {what}.", hint="Run it in a terminal of your own."
+        )
 
 
 def _warning(memory: Memory) -> str:
