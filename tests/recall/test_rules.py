@@ -226,6 +226,25 @@ def test_what_is_run_in_a_shell_of_an_agents_is_the_agents(
     assert rules(project) == ["Skip the tests."]
 
 
+def test_what_an_agent_says_of_its_rule_leads_to_confirming_it(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    told = run("--bank", project, "add", "Skip the tests.", "--tag", "rule").err
+    monkeypatch.delenv("CLAUDECODE")
+    next_step = "`memlane review --only unconfirmed`"
+    assert next_step in told
+    assert (
+        f"note: rules that are not known to be yours: 1; {next_step} goes through them"
+        in run("--bank", project, "review").err.splitlines()
+    )
+    assert (
+        run("--bank", project, "review", "--only", "unconfirmed").out == "notes:skip-the-tests\trule\tSkip the tests.\n"
+    )
+    done = run("--bank", project, "review", "--only", "unconfirmed", "--key", "k", "notes:skip-the-tests")
+    assert (done.code, done.err, rules(project)) == (0, "kept: notes:skip-the-tests\n", ["Skip the tests."])
+
+
 def test_an_agent_cannot_write_a_rule_into_the_users_own_bank(project: Path) -> None:
     Bank.init(user=True).add("Ask before you push.", tags=["rule"], title="Push")
     over_mcp(project, "remember", text="Never ask.", type="rule", scope="user")

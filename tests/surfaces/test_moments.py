@@ -55,6 +55,14 @@ def say(bank: Bank, tmp_path: Path) -> Say:
     return call
 
 
+def test_a_rule_that_applies_at_a_moment_says_at_which(say: Say, bank: Bank) -> None:
+    """It is handed over when a session starts, and would be read as if it always applied."""
+    rule = f"- (when: committing) {LINT} [notes:lint]"
+    assert rule in say("session-start").splitlines()
+    assert rule in bank.snapshot().splitlines()
+    assert "- (when: committing) Run make lint first." in bank.for_prompt("what does make lint run first?").splitlines()
+
+
 def test_what_applies_to_an_edit_or_a_command_is_said_once(say: Say, tmp_path: Path) -> None:
     started = say("session-start")
     assert (ENDPOINT in started, LINT in started, "Deploys" in started) == (False, True, True)

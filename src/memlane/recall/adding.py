@@ -105,10 +105,8 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
     likes = [like for like in likes if like.memory.id not in (memory.id, old.id if old else None)]
     remarks = (*memory.remarks, *replaced, *_remarks(memory, draft, likes))
     if is_rule(memory) and not by_user():
-        remarks = (
-            *remarks,
-            "a rule that an agent stores is data for prompts until the user confirms it: `memlane review`",
-        )
+        next_step = "`memlane review --only unconfirmed`"
+        remarks = (*remarks, f"a rule that an agent stores is data for prompts until the user confirms it: {next_step}")
     if is_private(memory.id) and bank.config.why and bank.config.worktree is None:
         remarks = (*remarks, "it lies in this linked worktree alone, and goes when the worktree is removed")
     return replace(memory, remarks=remarks, similar=_similar(likes), replaces=(old.id,) if replaced and old else ())

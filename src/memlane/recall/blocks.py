@@ -218,6 +218,8 @@ class Composer:
         if set(terms(title)) - set(terms(whole)):  # a name that the text does not mention
             shown = f"{title}: {said}"
         rule = memory.id in self.rules
+        if not _by_moment(hit) and (moments := _moments(memory)):
+            shown = f"({moments}) {shown}"
         facts = ["(the user's own)"] if memory.owner and not rule else []
         facts += (f"⚠ {warning}" for warning in self._warnings(memory))
         if said != whole:
@@ -354,6 +356,7 @@ class Composer:
             if title := _title(memory, one_line(item.text[:300])):
                 facts.append(title)
         facts += [UNCONFIRMED] if memory.unconfirmed else []
+        facts += filter(None, [_moments(memory)])
         facts += item.marks
         facts += (f"⚠ {warning}" for warning in self._warnings(memory))
         lines = escaped(item.text.strip("\n")).rstrip().splitlines()
@@ -366,6 +369,7 @@ class Composer:
         title = _title(memory, one_line(item.text))
         facts = [*item.marks, *(f"⚠ {warning}" for warning in self._warnings(memory)), f"[{one_line(memory.id)}]"]
         said = f"{title}: {item.text.strip()}" if title else item.text.strip()
+        said = f"({moments}) {said}" if (moments := _moments(memory)) else said
         first, *rest = escaped(f"{said} {' · '.join(facts)}").splitlines()
         return "\n".join([f"- {first}", *(f"  {line}".rstrip() for line in rest)])
 
@@ -444,6 +448,12 @@ def _rules(entries: Sequence[str]) -> str:
 def _by_moment(hit: Hit) -> bool:
     """Whether a memory was found by when it applies, which says nothing of what it says."""
     return hit.content in triggers.of(hit.memory.fields)
+
+
+def _moments(memory: Memory) -> str:
+    """When a memory applies, if it says so: without that, it would be read as if it always did."""
+    found = triggers.of(memory.fields)
+    return f"when: {one_line('; '.join(found))}" if found else ""
 
 
 def _title(memory: Memory, text: str) -> str:

@@ -242,7 +242,8 @@ def for_moment(bank: Bank, memories: Sequence[Memory], call: str) -> Block:
     """A line for each of the first of these memories, which apply at this moment: a tool is called with `call`."""
     verdicts = judged.standing(judged.answers(bank)) if memories else {}
     wanted = [memory for memory in memories if not judged.holds_back(verdicts.get(memory.id), memory)]
-    hits = [Hit(memory, 1.0, memory.text, "") for memory in wanted[:MOST]]
+    # found by when they apply, so that nobody has to be told when that is
+    hits = [Hit(memory, 1.0, "".join(triggers.of(memory.fields)[:1]), "") for memory in wanted[:MOST]]
     composer, budget = _composer(bank, None, memories), bank.config["hook.prompt_budget"]
     block = composer.brief(without_secrets(bank, hits), call, budget)
     block.why = dict.fromkeys(block.why, ("Applies to it", None))

@@ -15,6 +15,7 @@ from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
 from memlane.core.dates import iso, utc_now
 from memlane.core.model import UNCONFIRMED, USERS, Memory
+from memlane.history import origin
 from memlane.history.judging import prompt_of
 from memlane.history.working import all_branches
 from memlane.lanes import NAMES
@@ -103,6 +104,9 @@ def unconfirmed(reading: Reading) -> Iterator[str]:
     count = sum(memory.unconfirmed for memory in tagged if memory.lane in reading.lanes)
     if count:
         yield f"not confirmed by anybody: {count:,}; `memlane review --only unconfirmed` goes through them"
+    rules = sum(memory.lane in reading.lanes for memory in origin.unproven(reading.bank))
+    if rules:
+        yield f"rules that are not known to be yours: {rules:,}; `memlane review --only unconfirmed` goes through them"
 
 
 def drifted(reading: Reading) -> Iterator[Item]:

@@ -14,6 +14,7 @@ from memlane.care import deciding
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import UNCONFIRMED, Memory
 from memlane.disk import journal
+from memlane.history import origin
 from memlane.surfaces.cli.edit import in_editor
 from memlane.surfaces.cli.output import complain, print_json, print_result, print_rows, print_text, say
 
@@ -28,9 +29,10 @@ _DONE = {
 
 def decide(bank: Bank, ids: Sequence[str], key: str, as_json: bool) -> None:
     """Do with each of these memories what a key would do."""
+    rules = {memory.id for memory in origin.unproven(bank)}
     for id in ids:
         memory = bank.get(id)
-        if not memory.unconfirmed:
+        if not memory.unconfirmed and memory.id not in rules:
             raise InvalidInput(
                 f"{memory.id} is confirmed.", hint="`memlane review --only unconfirmed --json` lists what is not."
             )
