@@ -260,3 +260,14 @@ def test_a_users_memory_is_a_resource(own: Bank, projects: list[Path]) -> None:
 def test_without_a_project_the_server_has_the_users_bank(own: Bank, tmp_path: Path) -> None:
     [found] = calls(tmp_path, ("search_memories", {"query": "tabs"}))
     assert [hit["memory_id"] for hit in found] == ["memory:tabs"]
+
+
+def test_without_a_project_what_is_written_says_that_every_project_reads_it(own: Bank, tmp_path: Path) -> None:
+    """Unless that was asked for."""
+    unmeant, meant = calls(
+        tmp_path,
+        ("remember", {"text": "Client Foo pays by invoice."}),
+        ("remember", {"text": "Ask before you push.", "scope": "user"}),
+    )
+    said = "it is in the user's own memory, which is read in every project"
+    assert (unmeant["remarks"], meant["remarks"]) == ([said], [])

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 SCOPE = USERS.removesuffix("/")  # the scope that means the user's bank
+_IN_EVERY_PROJECT = "it is in the user's own memory, which is read in every project"
 _ID = lazily(rf"(?<![\w/:.-])({'|'.join(NAMES)}):(?=[^\s,;])")
 V = TypeVar("V", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -222,13 +223,19 @@ def _as_users(value: Any) -> Any:
 
 
 def adding(add: V) -> V:
-    """Let `Bank.add` and `put` write to the user's bank: with the scope `user`, or in the place of one of its own."""
+    """Let `Bank.add` and `put` write to the user's bank: with the scope `user`, or in the place of one of its own.
+
+    Where no project has a bank, everything is written to the user's: then it is said, for nobody may have meant that.
+    """
 
     @wraps(add)
     def routed(bank: Bank, *given: Any, **labels: Any) -> Any:
+        is_meant = labels.get("scope") == SCOPE
         at, labels = written_to(bank, labels)
         if at is bank:
-            return add(bank, *given, **labels)
+            memory = add(bank, *given, **labels)
+            unmeant = not is_meant and config.is_user_bank(bank.config)
+            return replace(memory, remarks=(*memory.remarks, _IN_EVERY_PROJECT)) if unmeant else memory
         with telling():
             return as_users(add(at, *given, **labels))
 
