@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,11 @@ def content(remote: Remote, path: str) -> bytes | None:
 def home_of(drive: Path, path: str) -> Path:
     name = folder._name(path, SHARED)
     return drive / "default" / name[:2] / name
+
+
+def drive_of(remote: Remote) -> str:
+    assert isinstance(remote, folder.FolderRemote)
+    return remote.root
 
 
 def seen(remote: Remote) -> list[str]:
@@ -266,6 +272,22 @@ def test_what_an_entry_says_of_itself_is_cut(remote: Remote, drive: Path) -> Non
     assert len(put(remote, "a.md", b"more", found[0].version)) > 0
     described = json.loads((home_of(drive, "a.md") / "2" / "entry").read_bytes().partition(b"\n")[0])
     assert len(described["marks"]) == 65
+
+
+def test_a_short_file_is_opened_once_to_be_listed_and_fetched(remote: Remote) -> None:
+    texts = {f"{number}.md": b"text %d" % number for number in range(10)} | {"long.md": b"word " * 4000}
+    for path, data in texts.items():
+        put(remote, path, data)
+    listed = opened(drive_of(remote))
+    read: list[str] = []
+    counting = [True]
+    sys.addaudithook(lambda event, args: read.append(args[0]) if counting and event == "open" else None)
+    try:
+        found = [each for page, _ in listed.changes("") for each in listed.get_many(page)]
+    finally:
+        counting.clear()
+    assert {entry.path: data for entry, data in found} == texts
+    assert read.count("entry") == len(texts) + 1
 
 
 def test_a_long_list_is_read_again_instead_of_being_kept(

@@ -80,9 +80,9 @@ class Remote(Protocol):
         """The file as it is now; without content when it is deleted. Raises TooLarge above `most` bytes."""
 
     def get_many(self, listed: Sequence[Entry]) -> list[tuple[Entry, bytes]]:
-        """Files that `changes` has just listed, as they are now, in any order: for the price of a few requests. What is
-        not there, or is larger than it was listed, is left out, and `get` tells more of it. The caller sees to it that
-        all of them together fit into memory.
+        """Files that `changes` has just listed, as they are now or were then, in any order: for the price of a few
+        requests. What is not there, or is larger than it was listed, is left out, and `get` tells more of it. The
+        caller sees to it that all of them together fit into memory.
         """
 
     def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:

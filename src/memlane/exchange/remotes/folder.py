@@ -53,7 +53,7 @@ _HEX = re.compile(r"[0-9a-f]{32}")
 _HEAD = 8192  # bytes that the description of an entry may take: a path of 700 bytes, escaped, and room
 _MARKS = 64  # forerunners that an entry names; whoever is stopped while more are written is told that it came too late
 _LOOK = 1.0  # seconds between two looks while somebody waits
-_PAGE = 500
+_PAGE = 1000
 _MOST_KNOWN = 20_000  # versions that are not read again; of those that somebody has made to be large, 150 MB
 _LONGEST_MARK, _LONGEST_AUTHOR, _LONGEST_LINEAGE = 40, 200, 2000  # characters
 _LEFT_BEHIND = 24 * 3600  # seconds after which what is being written was left by somebody who was killed
@@ -75,6 +75,7 @@ class FolderRemote:
         self.root = os.path.abspath(os.path.expanduser(root))
         self._bank = quote(bank, safe=" ")
         self._known: dict[tuple[str, int], _Version | None] = {}  # a version never changes
+        self._contents: dict[Entry, bytes] = {}  # of what the last page lists: the short ones, read with their heads
         self._tried = False
         self._looks = Looks(_LOOK)
 
@@ -83,30 +84,44 @@ class FolderRemote:
     def changes(self, cursor: str) -> Iterator[tuple[list[Entry], str]]:
         seen = Seen()
         page: list[Entry] = []
+        self._contents.clear()
         with self._reached(), self._folder(missing=cursor) as bank:
             same = cursor != "" and _cursor(bank) == cursor  # the numbers alone are looked at far more quickly
-            for name, numbers in () if same else _files(bank):
+            for name, home, numbers in () if same else _files(bank):
                 seen.add(name, str(max(numbers)))
                 if len(numbers) > 1 or (name, max(numbers)) not in self._known:
-                    self._knows(name, max(numbers), _latest_of(bank, name, tidy=True))
+                    self._looks_at(home, name, numbers)
                 if found := self._known[name, max(numbers)]:
                     page.append(found.entry)
                 if len(page) == _PAGE:
                     yield page, cursor
                     page = []
+                    self._contents.clear()
         if cursor and not same and not seen.cursor():
             raise emptied(self.root)
         yield page, cursor if same else seen.cursor()
+
+    def _looks_at(self, home: int, name: str, numbers: list[int]) -> None:
+        """Know the last version of a file that has these, and tidy up."""
+        last = _latest(home, name, numbers)
+        if last and len(numbers) > 1:
+            _remove_older(home, last[0])
+        if last and len(last[1]) == last[0].entry.size:
+            self._contents[last[0].entry] = last[1]
+        self._knows(name, max(numbers), last[0] if last else None)
 
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:
         name = _name(path, scope)
         with self._reached(), self._folder() as bank:
             for _ in range(100):  # what we look at may be replaced and removed at that moment
-                found = _latest_of(bank, name)
-                if found is None:
+                last = _latest_of(bank, name)
+                if last is None:
                     return None
+                found, data = last
                 if found.entry.size > most:
                     raise TooLarge(f"{path} has {found.entry.size} bytes at the remote.", hint="Make it smaller there.")
+                if len(data) == found.entry.size:
+                    return found.entry, data
                 with suppress(FileNotFoundError), _opened(bank, *_at(name, found.number), "entry") as fd:
                     return found.entry, _read(fd, found.start, found.entry.size)
         raise Unreachable(f"{path} is changing all the time at {self.root}.", hint="Try again later.")
@@ -120,8 +135,10 @@ class FolderRemote:
                     return entry, _read(fd, known.start, entry.size)
             return None
 
+        read = [(entry, self._contents[entry]) for entry in listed if entry in self._contents]
+        left = [entry for entry in listed if entry not in self._contents]
         with self._reached(), self._folder() as bank:
-            return [found for found in side_by_side(one, listed) if found]
+            return [*read, *filter(None, side_by_side(one, left))]
 
     def watch(self, cursor: str, seconds: float) -> bool:
         return self._looks.until(lambda: self._cursor(missing=cursor) != cursor, seconds)
@@ -135,6 +152,7 @@ class FolderRemote:
 
     def close(self) -> None:
         self._known.clear()
+        self._contents.clear()
 
     # -- writing
 
@@ -165,7 +183,7 @@ class FolderRemote:
                 # The number comes first: taken after a look at the latest version, it could pass over one that somebody
                 # has published in between, and was told that it is there.
                 number = max(_numbers(home), default=0) + 1
-                before = _latest(home, name)
+                before, _ = _latest(home, name) or (None, b"")
                 if expected != (_version(before) if before else None):
                     raise conflict(path, _version(before) if before else None)
                 mark = os.urandom(6).hex()
@@ -180,7 +198,7 @@ class FolderRemote:
                         raise conflict(path) from None
                     raise
                 _sync(home)
-                last = _latest(home, name)
+                last, _ = _latest(home, name) or (None, b"")
                 if last:
                     self._knows(name, last.number, last)
                     _remove_older(home, last)
@@ -246,7 +264,11 @@ class FolderRemote:
 
 def _name(path: str, scope: str) -> str:
     """What a file is called here: any path, on file systems that ignore case or know few characters."""
-    return hashlib.sha256(f"{checked('scope', scope)}\n{checked('path', path)}".encode()).hexdigest()[:32]
+    return _named(checked("path", path), checked("scope", scope))
+
+
+def _named(path: str, scope: str) -> str:
+    return hashlib.sha256(f"{scope}\n{path}".encode()).hexdigest()[:32]
 
 
 def _at(name: str, number: int | None = None) -> tuple[str, ...]:
@@ -257,8 +279,8 @@ def _version(found: _Version) -> str:
     return f"{found.number}-{found.marks[0]}"
 
 
-def _files(bank: int) -> Iterator[tuple[str, list[int]]]:
-    """Each file with the numbers of its versions, by name."""
+def _files(bank: int) -> Iterator[tuple[str, int, list[int]]]:
+    """Each file with its folder, open until the next one, and the numbers of its versions; by name."""
     for group in sorted(_names(bank)):
         if len(group) == 2:
             with _opened(bank, group) as folder:
@@ -266,16 +288,15 @@ def _files(bank: int) -> Iterator[tuple[str, list[int]]]:
                     if _HEX.fullmatch(name) and name[:2] == group:
                         home = os.open(name, _FOLDER, dir_fd=folder)
                         try:
-                            numbers = _numbers(home)
+                            if numbers := _numbers(home):
+                                yield name, home, numbers
                         finally:
                             os.close(home)
-                        if numbers:
-                            yield name, numbers
 
 
 def _cursor(bank: int) -> str:
     seen = Seen()
-    for name, numbers in _files(bank):
+    for name, _, numbers in _files(bank):
         seen.add(name, str(max(numbers)))
     return seen.cursor()
 
@@ -296,31 +317,31 @@ def _names(folder: int) -> list[str]:
 # -- entries
 
 
-def _latest_of(bank: int, name: str, tidy: bool = False) -> _Version | None:
+def _latest_of(bank: int, name: str) -> tuple[_Version, bytes] | None:
     try:
         with _opened(bank, *_at(name)) as home:
-            found = _latest(home, name)
-            if found and tidy:
-                _remove_older(home, found)
-            return found
+            return _latest(home, name)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _latest(home: int, name: str) -> _Version | None:
-    """The last version that can be read. One that is damaged does not hide that the members have the file: they put
-    it once more, under a later number.
+def _latest(home: int, name: str, numbers: Sequence[int] = ()) -> tuple[_Version, bytes] | None:
+    """The last version that can be read, and its content as far as that lies beside its description. One that is
+    damaged does not hide that the members have the file: they put it once more, under a later number.
+
+    `numbers` are those of its versions, if the caller has looked just now.
     """
-    numbers: list[int] = []
+    before: list[int] = []
     for _ in range(100):  # what we look at may be replaced and removed at that moment
-        before, numbers = numbers, sorted(_numbers(home), reverse=True)
-        if numbers == before:
+        there = sorted(numbers or _numbers(home), reverse=True)
+        if there == before:
             break
-        for number in numbers:
+        for number in there:
             with suppress(ValueError, RecursionError), _passing_over_links():
                 found = _described(home, number)
-                if _name(found.entry.path, found.entry.scope) == name:
+                if _named(found[0].entry.path, found[0].entry.scope) == name:
                     return found
+        before, numbers = there, ()
     return None
 
 
@@ -333,11 +354,14 @@ def _passing_over_links() -> Iterator[None]:
             raise
 
 
-def _described(home: int, number: int) -> _Version:
-    """Raises ValueError for what is not an entry, FileNotFoundError for one that was removed."""
+def _described(home: int, number: int) -> tuple[_Version, bytes]:
+    """A version, and its content as far as one look at its description has it: nearly always all of it.
+
+    Raises ValueError for what is not an entry, FileNotFoundError for one that was removed.
+    """
     with _opened(home, str(number), "entry") as fd:
         info = os.fstat(fd)
-        line, end, _ = os.read(fd, _HEAD).partition(b"\n") if stat.S_ISREG(info.st_mode) else (b"", b"", b"")
+        line, end, data = os.read(fd, _HEAD).partition(b"\n") if stat.S_ISREG(info.st_mode) else (b"", b"", b"")
     said = json.loads(line) if end else None
     if not isinstance(said, dict):
         raise ValueError("no description")
@@ -351,7 +375,7 @@ def _described(home: int, number: int) -> _Version:
     version = f"{number}-{marks[0]}"
     author, lineage = author[:_LONGEST_AUTHOR], str(said.get("lineage", ""))[:_LONGEST_LINEAGE]
     entry = Entry(path, scope, version, info.st_size - start, said.get("deleted") is True, author, lineage)
-    return _Version(number, tuple(marks[: _MARKS + 1]), entry, start)
+    return _Version(number, tuple(marks[: _MARKS + 1]), entry, start), data
 
 
 def _read(fd: int, start: int, size: int) -> bytes:
