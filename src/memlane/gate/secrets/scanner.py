@@ -27,6 +27,9 @@ from memlane.gate.secrets.rules import RULES
 _LONG, _PIECE = 14, 10
 _DIGIT = lazily(r"[0-9]")
 _TELLS_KEY = lazily(r"[0-9]|A(?:KIA|SIA|BIA|CCA)[A-Z]{16}(?![A-Za-z0-9])")
+# When something was written, which most notes say in their first lines. No rule takes such a word for a key, and to ask
+# them all takes as long as the rest of a short note.
+_TIME = lazily(r"[\"'(]?\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?[\"'),;.]{0,3}", re.ASCII)
 # What may be a number of a person, unlike a date; how many digits it has where no word stands before it; and how far
 # before it the word may stand.
 _NUMBER = lazily(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){6,}+")
@@ -183,7 +186,7 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
 def _in_plain(text: str, lines: str, email: bool, phone: bool) -> Iterator[_Span]:
     """What the rules find in a text without disguised letters; in `lines` it is also broken where no rule breaks it."""
     pieces = _long_words(text, _PIECE)
-    words = [word for word in pieces if len(word[1]) >= _LONG]
+    words = [word for word in pieces if len(word[1]) >= _LONG and not _TIME.fullmatch(word[1])]
     yield from _secrets(text, words)
     yield from _numbers(text)
     if email:
@@ -223,6 +226,8 @@ def _numbers(text: str) -> Iterator[_Span]:
     if _DIGITS not in text.encode(errors="surrogatepass").translate(_AS_DIGITS, b" .-"):
         return
     numbers = list(_NUMBER.finditer(text))
+    if not numbers:
+        return
     long = (found.span() for found in numbers if sum(map(str.isdigit, found[0])) >= _LONG_NUMBER)
     # Room for an IBAN's letters on both sides of a long number.
     for low, high in _merged((max(0, start - 16), end + 48) for start, end in long):
