@@ -4,6 +4,8 @@ remotes both came over, and whoever was killed meanwhile.
 
 from __future__ import annotations
 
+import sqlite3
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -13,10 +15,10 @@ from test_sync_lineage import settled, team
 from conftest import trusted
 from memlane import Bank, NotFound
 from memlane.care import sync
-from memlane.care.sync import travel
+from memlane.care.sync import state, travel
 from memlane.care.sync.sieve import Sieve
 from memlane.exchange import sharing
-from synced import sync_killed
+from synced import contents, sync_killed
 
 TOKEN = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
 FILE = "topics/auth/oauth2.md"
@@ -130,6 +132,19 @@ def test_whoever_is_killed_while_a_text_comes_may_change_it_then(tmp_path: Path)
     bob.delete(deleted)
     settled(ann, bob)
     assert _texts(ann, bob) == [["Deploys go out on Fridays."]] * 2
+
+
+def test_what_is_written_as_it_came_is_not_kept_twice_meanwhile(tmp_path: Path) -> None:
+    ann, bob = team(tmp_path, {"ann": ["home"], "bob": ["home"]})
+    _store(ann, "notes")
+    sync.sync(ann)
+    sync_killed(bob, "home")
+    with closing(sqlite3.connect(state.path_of(bob.root))) as db:
+        assert db.execute("SELECT base FROM intents").fetchall() == [(b"",)]
+    sync.sync(bob, "home")
+    with closing(sqlite3.connect(state.path_of(bob.root))) as db:
+        ((base,),) = db.execute("SELECT base FROM files").fetchall()
+    assert [zlib.decompress(base)] == list(contents(bob).values())
 
 
 def test_what_one_member_holds_back_is_not_taken_from_the_others(tmp_path: Path) -> None:

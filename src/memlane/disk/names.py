@@ -128,6 +128,8 @@ def is_reserved(name: str) -> bool:
 
 def folded(name: str) -> str:
     """The form in which a case-insensitive, normalising file system (macOS, Windows) compares a name."""
+    if name.isascii():
+        return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 

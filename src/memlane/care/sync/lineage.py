@@ -43,6 +43,8 @@ def spelt(lineage: Lineage) -> str:
 
 
 def _largest(lineage: Lineage, most: int) -> list[tuple[str, int]]:
+    if len(lineage) <= most:
+        return list(lineage.items())
     return sorted(lineage.items(), key=lambda item: (-item[1], item[0]))[:most]
 
 

@@ -120,7 +120,7 @@ def create_all(contents: Mapping[Place, bytes]) -> set[Place]:
 def _writing(bank: Bank, place: Place) -> AbstractContextManager[None]:
     """What a lane's writers hold; with a lane that has no folder yet, it is made, so that it can be held."""
     lane = bank.lane(place.lane) if place.lane else None
-    if lane is None or not lane.answers.shares_files:
+    if lane is None or not place.shares_files:
         return lane.answers.writing() if lane else nullcontext()
     files.make_folder(os.fspath(lane.root))
     return lane.answers.writing()

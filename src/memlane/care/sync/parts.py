@@ -37,7 +37,7 @@ def note(
     """Note which versions are in what a file holds here; those that it did not hold before came with its lineage, or
     with that of the content that it was made `of`.
     """
-    if not place.lane or not bank.lane(place.lane).answers.shares_files:
+    if not place.shares_files:
         return
     found = {*_parts(bank, place, data)}
     here = {hash for hash, version in state.had(place.path).items() if version.here}
@@ -124,7 +124,7 @@ def _wanted(bank: Bank, place: Place, mine: Parts, yours: Parts, old: Parts) -> 
 
 
 def _parts(bank: Bank, place: Place, data: bytes | None) -> Parts:
-    if data is None or not place.lane:
+    if data is None or not place.shares_files:
         return {}
     return {_hash(part.body): part for part in bank.lane(place.lane).answers.parts(place.file, data)}
 

@@ -29,7 +29,7 @@ OWN = ".memlane/"  # what at a remote is no file of a bank
 MOST_FILES, MOST_BYTES = 100_000, 2 << 30  # that one sync takes from a remote
 MOST_ENTRIES = 2_000_000  # that a remote lists
 EVERY = 100  # files between two words on how far it is
-BATCH_FILES, BATCH_BYTES = 500, 4 << 20  # that are fetched, or sent, at once
+BATCH_FILES, BATCH_BYTES = 1000, 4 << 20  # that are fetched, or sent, at once
 _AGAIN = "could not be written"
 APART = "both sides changed it, and it cannot be merged"
 TWIN = "has a name that differs from another one only in case or Unicode form"
@@ -54,6 +54,7 @@ class _Coming:
     have: lineage.Lineage = field(default_factory=dict)  # of what is here
     is_forked: bool = False  # whether somebody else counts under our name
     is_shared: bool = False  # whether others can have all that it was merged with
+    told: str = ""  # the lineage of what is written
 
 
 class Receiving:
@@ -88,13 +89,16 @@ class Receiving:
         somebody else deletes it.
         """
         for remote in self.state.remotes():  # what came over another one, too: else it looks changed here
-            for known, base, after, told in self.state.intents(remote.name):
+            for intent in self.state.intents(remote.name):
+                known = intent.known
                 place = travel.place_of(self.bank, known.path)
-                if isinstance(place, Place) and _was_written(self.bank, place, after):
-                    self.state.set_lineage(known.path, after, told)
+                found = _written(self.bank, place, intent.after) if isinstance(place, Place) else []
+                if isinstance(place, Place) and found:
+                    base = intent.base(found[0])
+                    self.state.set_lineage(known.path, intent.after, intent.lineage)
                     self.state.save(remote.name, known, base)
-                    if digest(base) == after:
-                        parts.note(self.bank, self.state, place, base, told)
+                    if digest(base) == intent.after:
+                        parts.note(self.bank, self.state, place, base, intent.lineage)
                     self._is_outdated(place.lane)
                     if remote.name == self.name:
                         self.known[known.scope, known.path] = known
@@ -144,10 +148,10 @@ class Receiving:
         both, should this be interrupted, or it would be archived twice.
         """
         listed, last = 0, ""
-        later: list[Entry] = []
+        later: list[tuple[Entry, Place | str]] = []
         cursor = self.state.noted(self.name).cursor
         for entries, after in self.remote.changes(cursor):
-            news: list[Entry] = []
+            news: list[tuple[Entry, Place | str]] = []
             for entry in entries:
                 listed += 1
                 if listed > MOST_ENTRIES:
@@ -157,17 +161,15 @@ class Receiving:
                 known = self.known.get((entry.scope, entry.path))
                 if known is None or known.version != entry.version:
                     place = travel.place_of(self.bank, entry.path)
-                    if isinstance(place, Place) and place.comes_later:
-                        later.append(entry)
-                    else:
-                        news.append(entry)
+                    comes_later = isinstance(place, Place) and place.comes_later
+                    (later if comes_later else news).append((entry, place))
             self._take_all(news, listed - len(news))
             last = after
             if not later:
                 self.state.note(self.name, cursor=after)
             elif len(later) > MOST_FILES:
                 break
-        self._take_all(sorted(later, key=lambda entry: entry.path.endswith("index.md")), listed)
+        self._take_all(sorted(later, key=lambda each: each[0].path.endswith("index.md")), listed)
         self._refuse_flood(len(later))
         if later:
             self.state.note(self.name, cursor=last)
@@ -182,15 +184,18 @@ class Receiving:
             self.state.set_outdated(lane, False)
 
     def _is_outdated(self, lane: str) -> None:
-        if lane and self.bank.lane(lane).answers.derived():
+        if lane and travel.is_derived_from(self.bank, lane):
             self.state.set_outdated(lane, True)
 
     def _place(self, path: str) -> Place | str:
         """Where a file of the remote goes, or why it is not taken."""
-        place = travel.place_of(self.bank, path)
+        return self._free(travel.place_of(self.bank, path))
+
+    def _free(self, place: Place | str) -> Place | str:
+        """A place that no other file has, or why it cannot be had."""
         if isinstance(place, str):
             return place
-        return TWIN if travel.has_plainer_twin(self.bank, place) or not self._claims(path) else place
+        return TWIN if travel.has_plainer_twin(self.bank, place) or not self._claims(place.path) else place
 
     def _claims(self, path: str) -> bool:
         """Whether a name is free for this file, or is made so."""
@@ -223,23 +228,23 @@ class Receiving:
             self._save(known, None)
         return True
 
-    def _take_all(self, entries: Iterable[Entry], done: int) -> None:
+    def _take_all(self, entries: Iterable[tuple[Entry, Place | str]], done: int) -> None:
         """`_take` for each, where many are fetched at once, and those that are new here written at once."""
         batch: dict[str, tuple[Place, Entry]] = {}
         size = 0
-        for number, entry in enumerate(entries):
+        for number, (entry, usual_place) in enumerate(entries):
             name = names.folded(entry.path)
             if name in batch or len(batch) == BATCH_FILES or size + entry.size > BATCH_BYTES:
                 self._take_batch(list(batch.values()))
                 batch, size = {}, 0
                 progress.tell("fetching", done + number, None)
-            place = self._place(entry.path)
+            place = self._free(usual_place)
             usual = isinstance(place, Place) and place.lane in self.lanes and not entry.deleted
             if isinstance(place, Place) and usual and 0 <= entry.size <= min(BATCH_BYTES, place.most):
                 batch[name] = place, entry
                 size += entry.size
             else:
-                self._take(entry)
+                self._take(entry, place)
         self._take_batch(list(batch.values()))
 
     def _take_batch(self, batch: list[tuple[Place, Entry]]) -> None:
@@ -263,12 +268,15 @@ class Receiving:
 
     def _is_new(self, place: Place) -> bool:
         """Whether a file can be written without a look at what is there, or at others of its lane."""
-        return travel.is_gone(place.file) and not (place.is_log or self.bank.lane(place.lane).answers.shares_files)
+        return not (place.is_log or place.shares_files) and travel.is_gone(place.file)
 
     def _write_new(self, comings: Collection[_Coming]) -> None:
         """`_merge` for files that are not here, with one wait for the disk instead of several for each."""
+        after: dict[Place, bytes | None] = {}
         with self.state.transaction():
-            after = {coming.place: self._decided(coming, None) for coming in comings}
+            for coming in comings:
+                self._compare(coming)
+                after[coming.place] = self._decided(coming, None)
         _note_origins(self.settings.mine, ((coming, None, after[coming.place]) for coming in comings))
         made = local.create_all({place: data for place, data in after.items() if data is not None})
         with self.state.transaction():
@@ -279,8 +287,7 @@ class Receiving:
             if after[coming.place] is not None and coming.place not in made:
                 self._merge(coming)  # somebody was quicker, or it says why it cannot be written
 
-    def _take(self, entry: Entry) -> None:
-        place = self._place(entry.path)
+    def _take(self, entry: Entry, place: Place | str) -> None:
         if isinstance(place, str):
             if not entry.deleted:
                 self._count(b"")
@@ -336,15 +343,19 @@ class Receiving:
             stones = travel.place_of(self.bank, tombstones.FILE)
             if isinstance(stones, Place):
                 self._fetch(stones, entry.scope)
-        said = lineage.parsed(entry.lineage)
-        is_forked = lineage.is_forked(self.state, place.path, said)
-        if mine := self.state.sent(self.name, entry.scope, entry.path):
-            seen, mark, then = mine
-            if seen == digest(data) or (mark and not is_forked and lineage.covers(said, lineage.parsed(mark))):
-                base = then  # it arrived, though we were not told
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons))
         known.unsent = before.unsent if before else ""
-        return _Coming(place, entry, data, full, theirs, reasons, before, base, known, said, is_forked=is_forked)
+        return _Coming(place, entry, data, full, theirs, reasons, before, base, known, lineage.parsed(entry.lineage))
+
+    def _compare(self, coming: _Coming) -> None:
+        """Know whether what comes was counted, or sent, by us."""
+        place, entry, said = coming.place, coming.entry, coming.said
+        coming.is_forked = lineage.is_forked(self.state, place.path, said)
+        if mine := self.state.sent(self.name, entry.scope, entry.path):
+            seen, mark, then = mine
+            mine_is_in = mark and not coming.is_forked and lineage.covers(said, lineage.parsed(mark))
+            if seen == coming.known.seen or mine_is_in:
+                coming.base = then  # it arrived, though we were not told
 
     def _decided(self, coming: _Coming, ours: bytes | None) -> bytes | None:
         """What becomes of what is here; noted before it is written. Raises Unmergeable."""
@@ -355,7 +366,7 @@ class Receiving:
         forked = coming.is_forked
         if said and lineage.covers(have, said) and not coming.reasons and not forked:
             # nearly always it is old: it came from here, or over another remote before
-            alike = said == have and _is_shared(self.bank, self.sieve, place, ours)
+            alike = said == have and _is_shared(self.sieve, place, ours)
             return self._noted(coming, ours, _either(ours, theirs) if alike else ours)
         # with several remotes, what changed at one of them may lack what another one brought: no side is the later
         # but whoever deletes a file has seen what it held: a deletion of just what the other side has is one
@@ -372,18 +383,19 @@ class Receiving:
         )
         if after not in (ours, theirs):
             after = self.sieve.without_gone(place, after)
-        coming.is_shared = after == theirs or _is_shared(self.bank, self.sieve, place, ours)
+        coming.is_shared = after == theirs or _is_shared(self.sieve, place, ours)
         return self._noted(coming, ours, after)
 
     def _noted(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> bytes | None:
         if after != ours:
-            told = _told(self.state, coming, ours, after)
-            self.state.intend(self.name, coming.known, coming.theirs, after, told)
+            coming.told = _told(self.state, coming, ours, after)
+            self.state.intend(self.name, coming.known, coming.theirs, after, coming.told)
         return after
 
     def _merge(self, coming: _Coming) -> bool:
         """Merge what comes into what is here; False where that cannot be."""
         known = coming.before or Known(coming.entry.scope, coming.entry.path)
+        self._compare(coming)
         try:
             ours, after = local.settle(self.bank, coming.place, lambda ours: self._decided(coming, ours))
         except Unmergeable as error:
@@ -404,7 +416,7 @@ class Receiving:
     def _settled(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> None:
         """A file here holds now what was made of what came."""
         place, known, theirs = coming.place, coming.known, coming.theirs
-        told = _told(self.state, coming, ours, after)
+        told = coming.told if after != ours else _told(self.state, coming, ours, after)
         self.state.set_lineage(place.path, digest(after), told)
         if coming.is_forked:
             lineage.met(self.state, place.path, coming.said)
@@ -455,18 +467,18 @@ class Receiving:
         self.known[known.scope, known.path] = known
 
 
-def _was_written(bank: Bank, place: Place, after: bytes) -> bool:
-    """Whether a file has the content that it was to get, or had it when somebody changed it: the journal tells."""
-    if digest(local.read(bank, place)) == after:
-        return True
+def _written(bank: Bank, place: Place, after: bytes) -> list[bytes | None]:
+    """The content that a file was to get, if it has it, or had it when somebody changed it: the journal tells."""
+    if digest(now := local.read(bank, place)) == after:
+        return [now]
     kept = bank.journal
     if kept is None or place.is_log:
-        return False
+        return []
     rows = kept.rows_of([own_name(bank, place.file)], here=True)
     for early, late in reversed([*pairwise(rows)]):
-        if digest(kept.text(early.after)) == after:
-            return digest(kept.text(late.before)) == after
-    return False
+        if digest(was := kept.text(early.after)) == after:
+            return [was] if digest(kept.text(late.before)) == after else []
+    return []
 
 
 def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
@@ -479,11 +491,11 @@ def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
     return max(ours, theirs, key=lambda data: (len(data), data))
 
 
-def _is_shared(bank: Bank, sieve: Sieve, place: Place, ours: bytes | None) -> bool:
+def _is_shared(sieve: Sieve, place: Place, ours: bytes | None) -> bool:
     """Whether others can have all that is here of a file. Of files with many memories each makes something else:
     it depends on what was ever there.
     """
-    if place.is_log or not place.lane or bank.lane(place.lane).answers.shares_files:
+    if place.is_log or not place.lane or place.shares_files:
         return False
     return ours is None or sieve.sendable(place, ours)[0] == ours
 

@@ -36,7 +36,7 @@ def is_there(known: Known | None) -> bool:
 def of_ours(bank: Bank, scopes: Sequence[str], place: Place, data: bytes, known: Known | None) -> str:
     """The scope that a file of ours goes to: the one that its memory names, if we share it; else where it is."""
     usual = known.scope if known else scopes[0]
-    if len(scopes) == 1 or not place.lane or bank.lane(place.lane).answers.shares_files:
+    if len(scopes) == 1 or not place.lane or place.shares_files:
         return usual
     named = travel.scope_in(data)
     return named if named in scopes else usual

@@ -78,7 +78,7 @@ class Sieve:
         if place.is_log:
             return self._without_lines(place, data, marks=marks)
         left: bytes | None = None
-        if place.lane and self._bank.lane(place.lane).answers.shares_files:
+        if place.shares_files:
             left = self._without(place, data, lambda memory: bool(self._why(_all_of(memory), place, marks=marks)))
         clean = left is not None and not self._why(left.decode(), place, marks=marks)
         return (left if clean else None), why
@@ -135,7 +135,7 @@ class Sieve:
             return data if len(lines) == len(lines_of(data)) else b"".join(line + b"\n" for line in lines) or None
         if data is None or place.driver == LINES or not place.lane or not private.any():
             return data
-        if cut and not place.is_log and not self._bank.lane(place.lane).answers.shares_files:
+        if cut and not place.is_log and not place.shares_files:
             left = self.without_lines(place, data)
             if left is not None:
                 return left

@@ -68,6 +68,7 @@ ALTER TABLE parts ADD COLUMN lineage TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN here INTEGER NOT NULL DEFAULT 0
 """
 
+_AS_IT_CAME = b""  # in the place of a base that is just what is written
 _SINCE_5 = """
 CREATE TABLE counted (
     path TEXT NOT NULL, member TEXT NOT NULL, count INTEGER NOT NULL, given INTEGER NOT NULL,
@@ -125,6 +126,21 @@ class Version(NamedTuple):
 
     lineage: str
     here: bool
+
+
+class Intent(NamedTuple):
+    """A merge that is being written: what is known once it is, what stands for that content, and its lineage."""
+
+    known: Known
+    packed: bytes | None
+    after: bytes
+    lineage: str
+
+    def base(self, written: bytes | None) -> bytes | None:
+        """What both sides have in common once this is written."""
+        if self.packed == _AS_IT_CAME:
+            return written
+        return None if self.packed is None else zlib.decompress(self.packed)
 
 
 def digest(data: bytes | None) -> bytes:
@@ -421,18 +437,22 @@ class State:
     # -- merges that are being written
 
     def intend(self, remote: str, known: Known, base: bytes | None, after: bytes | None, lineage: str) -> None:
-        """Note, before a file is written, what is known once it has this content."""
+        """Note, before a file is written, what is known once it has this content.
+
+        What is written as it came is not kept here, too: whoever finds it written has it.
+        """
         facts = (remote, known.scope, known.path, known.version, known.seen, known.held)
-        values = (*facts, digest(after), lineage, _packed(base))
+        as_it_came = base is not None and base == after
+        values = (*facts, digest(after), lineage, _AS_IT_CAME if as_it_came else _packed(base))
         self.db.execute("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
-    def intents(self, remote: str) -> list[tuple[Known, bytes | None, bytes, str]]:
-        """(what is known then, the base then, what stands for the content, its lineage) of what was not finished."""
+    def intents(self, remote: str) -> list[Intent]:
+        """What was not finished."""
         rows = self.db.execute(
             "SELECT scope, path, version, seen, held, base, after, lineage FROM intents WHERE remote = ?", (remote,)
         ).fetchall()
         return [
-            (Known(scope, path, version, seen, held), None if base is None else zlib.decompress(base), after, lineage)
+            Intent(Known(scope, path, version, seen, held), base, after, lineage)
             for scope, path, version, seen, held, base, after, lineage in rows
         ]
 

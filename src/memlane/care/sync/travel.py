@@ -59,6 +59,7 @@ class Place(NamedTuple):
     driver: str
     comes_later: bool = False  # it is no main file of its lane
     is_derived: bool = False  # but for what a person wrote into it, which is what travels
+    shares_files: bool = False  # it has many memories of its lane
 
     @property
     def is_log(self) -> bool:
@@ -78,26 +79,30 @@ class _Lane(NamedTuple):
     root: str
     answers: Answers
     derived: str | None  # the path of its derived file
-    others: tuple[str, ...]  # lanes that lie in it
+    others: tuple[str, ...]  # the beginnings of paths in lanes that lie in it
 
 
-_lanes: WeakKeyDictionary[Bank, tuple[_Lane, ...]] = WeakKeyDictionary()
+_lanes: WeakKeyDictionary[Bank, dict[str, _Lane]] = WeakKeyDictionary()
 
 
-def _lanes_of(bank: Bank) -> tuple[_Lane, ...]:
-    """The lanes of a bank, notes last: looked at once, because every file's name is asked about."""
-    if bank not in _lanes:
-        roots = {
-            name: os.fspath(bank.lane(name).root) for name in sorted(NAMES, key=lambda name: LANES[name].place == "")
-        }
-        _lanes[bank] = tuple(
-            _Lane(
+def _lanes_of(bank: Bank) -> dict[str, _Lane]:
+    """The lanes of a bank by their usual places: looked at once, because every file's name is asked about."""
+    found = _lanes.get(bank)
+    if found is None:
+        roots = {name: os.fspath(bank.lane(name).root) for name in NAMES}
+        found = _lanes[bank] = {
+            LANES[name].place: _Lane(
                 name, LANES[name].place, root, bank.lane(name).answers, bank.lane(name).answers.derived(),
-                tuple(each for each in roots.values() if len(each) > len(root)),
+                tuple(f"{each}/" for each in roots.values() if len(each) > len(root)),
             )
             for name, root in roots.items()
-        )  # fmt: skip
-    return _lanes[bank]
+        }  # fmt: skip
+    return found
+
+
+def is_derived_from(bank: Bank, lane: str) -> bool:
+    """Whether a lane has a file that is made from its others."""
+    return _lanes_of(bank)[LANES[lane].place].derived is not None
 
 
 def place_of(bank: Bank, path: str) -> Place | str:
@@ -106,16 +111,18 @@ def place_of(bank: Bank, path: str) -> Place | str:
         return Place(path, os.path.join(bank.root, path), "", LINES)
     if not _PLAIN.fullmatch(path) and (why := _odd(path)):
         return why
-    lane = next(lane for lane in _lanes_of(bank) if not lane.place or _is_in(path, lane.place))
+    lanes = _lanes_of(bank)
+    lane = lanes.get(path.partition("/")[0]) or lanes[""]  # what no other lane has is notes'
     below = path[len(lane.place) :].lstrip("/")
     if lane.name == "notes" and (_is_taken(path) or names.folded(path.rpartition("/")[2]) in INSTRUCTIONS):
         return "has a name that is not for notes"
     file = f"{lane.root}/{below}" if below else lane.root
-    elsewhere = any(file == other or file.startswith(other + os.sep) for other in lane.others)
+    elsewhere = bool(lane.others) and f"{file}/".startswith(lane.others)
     if lane.answers.is_folder != bool(below) or elsewhere or not lane.answers.owns(file):
         return _NOT_OURS
     driver = _driver(lane.answers.merges, below)
-    return Place(path, file, lane.name, driver, driver != lane.answers.merges[0][0], file == lane.derived)
+    later, shares = driver != lane.answers.merges[0][0], lane.answers.shares_files
+    return Place(path, file, lane.name, driver, later, file == lane.derived, shares)
 
 
 def _odd(path: str) -> str:
@@ -129,10 +136,6 @@ def _odd(path: str) -> str:
     return "" if plain else "has a name that other systems spell differently"
 
 
-def _is_in(path: str, place: str) -> bool:
-    return path == place or path.startswith(f"{place}/")
-
-
 def _is_taken(path: str) -> bool:
     """Whether a note's first folder or name is something else's, on some file system."""
     return names.folded(path.split("/", 1)[0]) in _TAKEN
@@ -140,7 +143,7 @@ def _is_taken(path: str) -> bool:
 
 def _driver(merges: Sequence[tuple[str, str]], below: str) -> str:
     """How a file of a lane merges; of several rules, the last that fits, as git has it."""
-    for driver, pattern in reversed(merges):
+    for driver, pattern in reversed(merges[1:]):
         if not below or _fits(below, pattern):
             return driver
     return merges[0][0]
