@@ -1,12 +1,14 @@
 """What it costs to found a shared bank, to join it, and to sync when nothing has changed: through each kind of remote.
 
     python bench/joining.py [--data FOLDER] [--notes 20000] [--latency 20] [--kinds folder postgres s3] [--place FOLDER]
+                            [--beside SRC]
 
 A bank of notes is sent to a remote, a new member fetches it and builds its index; then both sync again, and a search is
 asked of the new member. Each step is a process of its own, so that its CPU (with that of the processes which helped),
 its time and its peak memory can be told apart from those of the servers: PostgreSQL as the system has it, and an object
 store that does no more than it must. Every request to one of them takes --latency milliseconds longer than it would.
-FOLDER holds the archives of notes that bench/search.py reads; without it the notes are made up.
+FOLDER holds the archives of notes that bench/search.py reads; without it the notes are made up. With `--beside`, the
+folder `src` of another version, that one does each step in the same turn, with a remote of its own.
 """
 
 from __future__ import annotations
@@ -69,10 +71,11 @@ def used() -> float:
     return sum(one.ru_utime + one.ru_stime for one in both)
 
 
-def in_process(name: str, folder: Path, url: str, home: Path) -> dict[str, float]:
+def in_process(name: str, folder: Path, url: str, home: Path, source: str = "") -> dict[str, float]:
     home.mkdir(exist_ok=True)
     command = [sys.executable, __file__, "--step", name, "--place", str(folder), "--url", url]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env={**os.environ, "HOME": str(home)})
+    env = {**os.environ, "HOME": str(home), **({"PYTHONPATH": source} if source else {})}
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=env)
     cost: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return cost
 
@@ -234,6 +237,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=20.0, help="milliseconds")
     parser.add_argument("--kinds", nargs="+", default=["folder", "postgres", "s3"])
     parser.add_argument("--place", type=Path)
+    parser.add_argument("--beside", default="", help="the folder `src` of another version")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
     parser.add_argument("--serve", nargs="+", help=argparse.SUPPRESS)
@@ -246,22 +250,36 @@ def main() -> None:
         print(json.dumps(step(options.step, options.place, options.url)))
         return
     print(f"{options.notes:,} notes; PostgreSQL and the object store are {options.latency:.0f} ms away")
-    print("\n| remote | step | CPU | time | peak memory |\n|---|---|--:|--:|--:|")
+    sides = (options.beside, "") if options.beside else ("",)
+    heads = ["before: CPU", "time", "peak memory", "now: CPU"] if options.beside else ["CPU"]
+    print(f"\n| remote | step | {' | '.join([*heads, 'time', 'peak memory'])} |")
+    print(f"|---|---{'|--:' * 3 * len(sides)}|")
+    texts = paragraphs(options.data) if options.data else made_up()
     for kind in options.kinds:
-        with tempfile.TemporaryDirectory(dir=options.place) as top:
-            place = Path(top)
-            founder, member = place / "founder", place / "member"
-            founder.mkdir()
-            member.mkdir()
-            in_process("make", founder, "", place / "home-founder")
-            texts = paragraphs(options.data) if options.data else made_up()
-            write_notes(founder / ".memories/made", texts, options.notes)
-            with remote(kind, place, options.latency / 1000) as url:
-                for name in STEPS:
-                    who = founder if name == "found" else member
-                    cost = in_process(name, who, url, place / f"home-{who.name}")
-                    said = f"{cost['cpu']:.1f} s | {cost['wall']:.1f} s | {cost['memory']:.0f} MB"
-                    print(f"| {kind} | {name} | {said} |", flush=True)
+        with ExitStack() as open:
+            banks = [open.enter_context(founded(kind, options, texts, source)) for source in sides]
+            for name in STEPS:
+                said = ""
+                for place, url, source in banks:
+                    who = place / ("founder" if name == "found" else "member")
+                    cost = in_process(name, who, url, place / f"home-{who.name}", source)
+                    said += f" | {cost['cpu']:.1f} s | {cost['wall']:.1f} s | {cost['memory']:.0f} MB"
+                print(f"| {kind} | {name}{said} |", flush=True)
+
+
+@contextmanager
+def founded(
+    kind: str, options: argparse.Namespace, texts: list[str], source: str
+) -> Iterator[tuple[Path, str, str]]:  # fmt: skip
+    """A place with a founder's bank of notes and an empty one of a member, the address of a remote, and the version."""
+    with tempfile.TemporaryDirectory(dir=options.place) as top:
+        place = Path(top)
+        for name in ("founder", "member"):
+            (place / name).mkdir()
+        in_process("make", place / "founder", "", place / "home-founder", source)
+        write_notes(place / "founder/.memories/made", texts, options.notes)
+        with remote(kind, place, options.latency / 1000) as url:
+            yield place, url, source
 
 
 if __name__ == "__main__":

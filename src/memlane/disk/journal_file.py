@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from memlane.disk import journal, journal_errors, journal_place, journal_writers, locks
+from memlane.disk import journal, journal_errors, journal_place, journal_writers, locks, packing
 from memlane.disk.journal import By, Change, Entry, Group, Row
 
 FOLDER = "journal"
@@ -270,7 +270,7 @@ class JournalFile:
     def _stored(self, db: sqlite3.Connection, data: bytes) -> bytes:
         hash = journal.hashed(data)
         if not db.execute("SELECT 1 FROM texts WHERE hash = ?", (hash,)).fetchone():
-            db.execute("INSERT INTO texts VALUES (?, ?)", (hash, zlib.compress(data, 1)))
+            db.execute("INSERT INTO texts VALUES (?, ?)", (hash, packing.packed(data)))
         return hash
 
     def last_size(self, db: sqlite3.Connection, name: str) -> tuple[int, float]:

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 from memlane import config
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.disk import files, locks
+from memlane.disk import files, locks, packing
 from memlane.exchange.remotes import SHARED
 
 FOLDER = "sync"
@@ -479,7 +479,7 @@ class State:
 
 
 def _packed(base: bytes | None) -> bytes | None:
-    return None if base is None else zlib.compress(base, 1)
+    return None if base is None else packing.packed(base)
 
 
 def no_remote(name: str) -> NotFound:

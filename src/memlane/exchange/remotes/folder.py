@@ -457,15 +457,16 @@ def _refuse_careless(bank: int, mode: int) -> None:
 @contextmanager
 def _opened(folder: int, *names: str) -> Iterator[int]:
     """A descriptor of what lies below an open folder; only an `entry` may be a file."""
-    at = os.dup(folder)
+    at = folder
     try:
         for name in names:
-            below = os.open(name, _FILE if name == "entry" else _FOLDER, dir_fd=at)
-            os.close(at)
-            at = below
+            above, at = at, os.open(name, _FILE if name == "entry" else _FOLDER, dir_fd=at)
+            if above != folder:
+                os.close(above)
         yield at
     finally:
-        os.close(at)
+        if at != folder:
+            os.close(at)
 
 
 @contextmanager
