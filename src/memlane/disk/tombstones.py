@@ -80,6 +80,11 @@ class Tombstones:
             return self.private.any()
         return False
 
+    def state(self) -> tuple[tuple[int, ...], ...]:
+        """What is another one when something was deleted or forgotten since, or somebody wanted it back."""
+        private = self.private.path and (self.private.path, self.private.others_path)
+        return tuple(map(_stamp, (self.path, *(private or ()))))
+
     # -- asking
 
     def deleted(self, text: str) -> str | None:
@@ -340,6 +345,14 @@ class _Stone(NamedTuple):
     id: bytes
     when: bytes
     number: int
+
+
+def _stamp(path: str | None) -> tuple[int, ...]:
+    try:
+        info = os.stat(path or "")
+    except OSError:
+        return ()
+    return info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino
 
 
 def _last_kept(stones: Sequence[_Stone]) -> int:

@@ -29,6 +29,7 @@ from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane, Worth, by_worth
 
 T = TypeVar("T")
+Row = tuple[int, float | None, str, bytes, str, str]  # of a memory: number, date, id, digest of the JSON, JSON, file
 Changed = list[tuple[Lane, str, Stamp]]
 Settled = list[tuple[Stamp, str, Stamp]]  # a stamp that lasts, the unchanged file, and the stamp that it had when young
 _FEW = 200  # files and folders with changes: more are better compared with everything
@@ -39,6 +40,7 @@ _ROWS = (
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
 _NUMBERED = _ROWS.replace("s.data", "m.n", 1)  # to be sorted: all the texts of a bank may not fit into the memory
+_HEADS = _ROWS.replace("m.file, m.digest, s.data", "m.n, m.created, m.id, m.digest, s.data, m.file", 1)
 NAMES = (
     "SELECT m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id', m.file, m.lane FROM memories m "
     "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
@@ -393,8 +395,8 @@ class Peek:
         """The memories with one of these tags, by id."""
         query = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag IN ({marks(tags)}))"  # noqa: S608 - marks
         wanted = {*tags}
-        memories = self._answer(
-            lambda: [*self._indexed(query, *tags), *(memory for memory in self._read() if wanted & {*memory.tags})]
+        memories = self.answer(
+            lambda: [*self._indexed(query, *tags), *(memory for memory in self.read() if wanted & {*memory.tags})]
         )
         return sorted({memory.id: memory for memory in memories}.values(), key=lambda memory: memory.id)
 
@@ -405,17 +407,17 @@ class Peek:
             return any(text in data for text in texts)
 
         query = f"{_ROWS} WHERE m.lane IN ({marks(self._lanes)})"
-        return self._answer(
+        return self.answer(
             lambda: [
                 *self._indexed(query, *self._lanes, fits=has),
-                *(memory for memory in self._read() if has(shape(memory)[0])),
+                *(memory for memory in self.read() if has(shape(memory)[0])),
             ]
         )
 
     def with_moments(self) -> list[Memory]:
         """The memories that say when they apply. The table has an index for this very question, word for word."""
         query = f"{_ROWS} WHERE instr(s.data, '\"when\": ')"
-        found = self._answer(lambda: [*self._indexed(query), *(memory for memory in self._read() if memory.fields)])
+        found = self.answer(lambda: [*self._indexed(query), *(memory for memory in self.read() if memory.fields)])
         return [memory for memory in found if "when" in memory.fields]
 
     def first(
@@ -438,12 +440,34 @@ class Peek:
 
         def question() -> list[Memory]:
             if limit is None:
-                return [*filter(fits, self._indexed(f"{_ROWS}{where}", *values)), *filter(fits, self._read())]
+                return [*filter(fits, self._indexed(f"{_ROWS}{where}", *values)), *filter(fits, self.read())]
             indexed = self._indexed(f"{_NUMBERED}{where} ORDER BY m.created DESC, m.id", *values)
-            newest_first = merge(indexed, sorted(self._read(), key=list_order), key=list_order)
+            newest_first = merge(indexed, sorted(self.read(), key=list_order), key=list_order)
             return list(islice(filter(fits, newest_first), max(limit, 0)))
 
-        return self._answer(question)
+        return self.answer(question)
+
+    def rows(self, among: Filter) -> Iterable[Row]:
+        """The rows of the memories that may be among those that a filter lets pass, but for what `read` has. Unread:
+        whether one is what was written, `loaded` tells.
+        """
+        clauses, values = [f"m.lane IN ({marks(self._lanes)})"], list[Any](self._lanes)
+        for clause, wanted in _conditions(among):
+            clauses.append(clause)
+            values += wanted
+        query = f"{_HEADS} WHERE {' AND '.join(clauses)}"
+        rows = self._db.execute(query, values) if self._db else ()
+        if not self._outdated and not self._newer:  # a generator takes a tenth of the time that a row takes
+            return rows
+        return (row for row in rows if row[-1] not in self._outdated and row[2] not in self._newer)
+
+    def ending(self) -> set[int]:
+        """The numbers of the rows of memories that end to count at a time, or have."""
+        return {n for (n,) in self._db.execute("SELECT memory FROM expiring")} if self._db else set()
+
+    def row(self, n: int) -> Iterator[Memory]:
+        """The memory of a row; none where it is gone by now."""
+        return self._indexed(f"{_ROWS} WHERE m.n = ?", n)
 
     def worth_most(self, fits: Fits, worth: Worth, limit: int | None = None) -> list[Memory]:
         """The memories that fit and whose tags are worth something, most first, then the newest, then by id."""
@@ -460,9 +484,9 @@ class Peek:
             numbered = (self._indexed(f"{_ROWS} WHERE m.n = ?", n) for *_, n in ranked)
             indexed = (memory for memories in numbered for memory in memories if fits(memory))
             best = islice(indexed, None if limit is None else max(limit, 0))
-            return by_worth([*best, *filter(fits, self._read())], worth)[:limit]
+            return by_worth([*best, *filter(fits, self.read())], worth)[:limit]
 
-        return self._answer(question)
+        return self.answer(question)
 
     def names(self) -> list[tuple[str, str, str | None]]:
         """(id, title, topic of a vault's register) of every memory."""
@@ -474,15 +498,15 @@ class Peek:
                 for id, title, topic, file, lane in rows
                 if file not in self._outdated and lane in self._lanes and id not in self._newer
             ]
-            return known + [(memory.id, memory.title, memory.fields.get("topic_id")) for memory in self._read()]
+            return known + [(memory.id, memory.title, memory.fields.get("topic_id")) for memory in self.read()]
 
-        return self._answer(question)
+        return self.answer(question)
 
     def scopes(self) -> set[tuple[str, str]]:
         """(lane, scope) of every memory that has a scope."""
 
         def question() -> set[tuple[str, str]]:
-            known = {(memory.lane, memory.scope) for memory in self._read() if memory.scope}
+            known = {(memory.lane, memory.scope) for memory in self.read() if memory.scope}
             if self._db is not None:
                 query = f"SELECT DISTINCT file, lane, scope FROM memories WHERE id NOT IN ({marks(self._newer)})"  # noqa: S608
                 for file, lane, scope in self._db.execute(query, tuple(self._newer)):
@@ -490,14 +514,14 @@ class Peek:
                         known.add((lane, scope))
             return known
 
-        return self._answer(question)
+        return self.answer(question)
 
     @property
     def unread(self) -> int:
         """How many files are read because the index does not know them as they are."""
         return len(self._unread)
 
-    def _answer(self, question: Callable[[], T]) -> T:
+    def answer(self, question: Callable[[], T]) -> T:
         """The answer to a question; where the index turns out to be damaged, from the files alone."""
         try:
             return question()
@@ -530,7 +554,7 @@ class Peek:
             if memory.lane in self._lanes and memory.id not in self._newer:
                 yield memory
 
-    def _read(self) -> list[Memory]:
+    def read(self) -> list[Memory]:
         """The memories of the other files, which are read once."""
         if self._read_memories is None:
             self._read_memories = [memory for memory in self._newer.values() if memory]

@@ -30,14 +30,18 @@ _SOURCES = ("core", "gate", "gate/secrets")  # where the rules are written
 _kept: dict[str, tuple[bytes, set[bytes]]] = {}  # by place: the key and what is noted
 
 
-def passing(bank: Bank, check: str, texts: Sequence[str], look: Callable[[str], bool]) -> list[bool]:
+def passing(
+    bank: Bank, check: str, texts: Sequence[str], look: Callable[[str], bool], *, apart: str = ""
+) -> list[bool]:
     """Whether each text passes a check: by a note from before, else by a look, which is noted.
 
-    `check` names the check and all that it depends on besides the text and our own rules.
+    `check` names the check and all that it depends on besides the text and our own rules. `apart` names a file of its
+    own for what no hook asks.
     """
     from memlane.index.seal import HARMLESS
 
-    name, most = (HARMLESS, MOST) if len(texts) < MANY else (f"many.{HARMLESS}", MOST_OF_MANY)
+    apart = apart or ("many" if len(texts) >= MANY else "")
+    name, most = (f"{apart}.{HARMLESS}", MOST_OF_MANY) if apart else (HARMLESS, MOST)
     token, edition = bank.index_file.token_file, _edition()
     if token is None or not edition:
         return list(map(look, texts))

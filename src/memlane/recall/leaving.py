@@ -42,7 +42,7 @@ def first_line(text: str) -> str:
 def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
     """Memories, hits, links or clusters, each without the secrets of its memories, and without pieces of them."""
     guard = bank.guard
-    check = _check(guard)
+    check = check_of(guard)
     keys = [_said(check, item) for item in items]
     new = [item for item, key in zip(items, keys, strict=True) if key not in _passed]
     if not new:  # who searches again sees much of the same
@@ -56,10 +56,15 @@ def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
     return [cleaned(item, guard) if id(item) in held else item for item in items]
 
 
-def clean_lines(bank: Bank, guard: Guard, lines: Sequence[str], beside: Sequence[str] = ()) -> list[str]:
-    """Lines to be printed, each without secrets, and without pieces of those in the text that stands beside it."""
+def clean_lines(
+    bank: Bank, guard: Guard, lines: Sequence[str], beside: Sequence[str] = (), *, apart: str = ""
+) -> list[str]:
+    """Lines to be printed, each without secrets, and without pieces of those in the text that stands beside it.
+
+    What passes may be noted `apart`: see `passing`.
+    """
     texts = [f"{line}\n{more}" if more else line for line, more in zip(lines, beside, strict=True)] if beside else lines
-    passed = _passing(bank, guard, texts)
+    passed = _passing(bank, guard, texts, apart=apart)
     if all(passed):
         return list(lines)
     more = beside or [""] * len(lines)
@@ -69,14 +74,18 @@ def clean_lines(bank: Bank, guard: Guard, lines: Sequence[str], beside: Sequence
     ]
 
 
-def _check(guard: Guard) -> str:
+def check_of(guard: Guard) -> str:
     """The check for secrets, and all that it depends on besides a text."""
     return f"secrets {(guard.secrets, guard.email, guard.phone, guard.allow)}"
 
 
-def _passing(bank: Bank, guard: Guard, texts: Sequence[str]) -> list[bool]:
+def _passing(bank: Bank, guard: Guard, texts: Sequence[str], *, apart: str = "") -> list[bool]:
     """Whether each text has no secret in it."""
-    return passing(bank, _check(guard), texts, lambda text: guard.secrets == "off" or not holds_any(text, guard))
+
+    def has_none(text: str) -> bool:
+        return guard.secrets == "off" or not holds_any(text, guard)
+
+    return passing(bank, check_of(guard), texts, has_none, apart=apart)
 
 
 def _said(check: str, item: object) -> Hashable:

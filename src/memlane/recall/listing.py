@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memlane.core.choosing import Filter, Fits, fitting, last_of, list_order
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.core.values import NamedTuple
 from memlane.core.where import where_given
 from memlane.gate import Guard
 from memlane.index.fields import NOTHING, Asked
@@ -19,7 +20,8 @@ from memlane.recall.superseded import marked
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-_IN_INDEX = ("notes", "vault", "records")  # lanes whose memories stay as the index has them until their file changes
+IN_INDEX = ("notes", "vault", "records")  # lanes whose memories stay as the index has them until their file changes
+FAR = 1e11  # seconds from 1970; no memory's date is before that by as many, and none after it is exact in the index
 _FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
 
 
@@ -43,6 +45,40 @@ def chosen(
     last, first = None if limit is None else last_of(limit, offset), last_of(0, offset)
     found = _in_both(at, last, lane, fits, asked, brief=brief)[first:]
     return found if at is bank else [under.as_users(memory) for memory in found]
+
+
+class Whole(NamedTuple):
+    """A list of all that fits, however much that is: of one bank, and by what the index has columns for."""
+
+    lanes: Collection[str]
+    fits: Filter
+    expired: bool
+    offset: int
+
+    @property
+    def between(self) -> tuple[float, float]:
+        """What has a date from the one to the other, and fulfils the filter's conditions in the index, fits."""
+        first, last = self.fits.first, self.fits.last
+        return first.timestamp() + 1 if first else -FAR, last.timestamp() - 1 if last else FAR
+
+
+def whole(
+    bank: Bank,
+    *,
+    limit: int | None = None,
+    offset: int = 0,
+    lane: str | None = None,
+    scope: str | Sequence[str] | None = None,
+    thread: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    expired: bool = False,
+    **filters: Any,
+) -> Whole | None:
+    """What `chosen` is asked for, if that is such a list; else None."""
+    if limit is not None or scope is not None or where or bank.under is not None or bank.index_file.token_file is None:
+        return None
+    fits = fitting(**filters, thread=thread)
+    return Whole((lane,) if lane else NAMES, fits, expired, last_of(0, offset))
 
 
 def guards(bank: Bank) -> dict[bool, Guard]:
@@ -86,7 +122,7 @@ def listed(
 
     names = (lane,) if lane else NAMES
     some = limit is not None or fits.narrows or brief  # else every file is read anyway
-    indexed = [name for name in names if name in _IN_INDEX] if some else []
+    indexed = [name for name in names if name in IN_INDEX] if some else []
     found = [memory for name in names if name not in indexed for memory in bank.memories(name) if may_show(memory)]
     if indexed:
         from memlane.index.peek import Peek

@@ -9,7 +9,6 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
-from memlane.core.model import Memory
 from memlane.core.values import replace
 from memlane.disk import files
 from memlane.recall import under
@@ -34,8 +33,6 @@ from memlane.surfaces.cli.output import (
     say,
     say_under,
     so_many,
-    titled,
-    titled_lines,
 )
 
 
@@ -116,14 +113,9 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     if as_json:
         print_json([bank.original(memory) for memory in bank.list(**chosen)])
         return
-    from memlane.recall import listing
+    from memlane.surfaces.cli.listing import lines
 
-    memories = listing.chosen(bank, **chosen, brief=True)
-    print_lines(titled_lines(bank, memories, _cells))
-
-
-def _cells(memory: Memory) -> tuple[str, str, str]:
-    return memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], titled(memory)
+    print_lines(lines(bank, chosen))
 
 
 @click.command()

@@ -53,6 +53,11 @@ def guarded_by(guard: Guard, bank: Bank | None = None) -> None:
     _bank.set(bank)
 
 
+def guards_of(bank: Bank) -> set[Guard]:
+    """What the memories of a bank must not be printed with."""
+    return {bank.guard, _guard.get()}
+
+
 def without_secrets(value: T) -> T:
     """What is about to be printed, with secrets blanked; nearly always it is as it was."""
     from memlane.gate.outgoing import cleaned
@@ -60,12 +65,15 @@ def without_secrets(value: T) -> T:
     return cleaned(value, _guard.get())
 
 
-def titled_lines(bank: Bank, memories: Iterable[Memory], cells: Callable[[Memory], Row]) -> Iterator[str]:
+def titled_lines(
+    bank: Bank, memories: Iterable[Memory], cells: Callable[[Memory], Row], *, many: bool = False
+) -> Iterator[str]:
     """Lines with the cells of memories, secrets blanked: also the piece of one that a title was cut in."""
     from memlane.recall import leaving, listing
 
     guards = listing.guards(bank)
     memories = iter(memories)
+    apart = "many" if many else ""
     while page := list(islice(memories, PAGE)):
         lines = _lines(map(cells, page))
         firsts = [leaving.first_line(memory.text) for memory in page]  # that a title may be cut from
@@ -74,7 +82,7 @@ def titled_lines(bank: Bank, memories: Iterable[Memory], cells: Callable[[Memory
         ]
         for guard in {*guards.values(), _guard.get()}:
             own = [at for at, memory in enumerate(page) if guard in (guards[bool(memory.owner)], _guard.get())]
-            clean = leaving.clean_lines(bank, guard, [lines[at] for at in own], [beside[at] for at in own])
+            clean = leaving.clean_lines(bank, guard, [lines[at] for at in own], [beside[at] for at in own], apart=apart)
             for at, line in zip(own, clean, strict=True):
                 lines[at] = line
         yield from lines
