@@ -141,6 +141,23 @@ def test_only_files_that_have_changed_are_read_again(bank: Bank) -> None:
         listener.reset(token)
 
 
+def test_where_nothing_has_changed_no_file_is_looked_up(bank: Bank) -> None:
+    asked: list[str] = []
+
+    def look() -> list[str]:
+        with known.look(bank) as files:
+            files._facts._db.set_trace_callback(asked.append)
+            asked.clear()
+            files._facts.learn(files.files, files._all_parts()[:1], all_files=False)
+        return [query for query in asked if "FROM looked" in query]
+
+    look()
+    assert look() == []
+    os.utime(bank.root / "deploys.md", (1, 1))
+    assert len(look()) == 1
+    assert look() == []
+
+
 def test_a_note_is_read_once_for_its_format_and_for_what_it_says(bank: Bank) -> None:
     def times(parts: int) -> int:
         facts.remove(bank.index_file)

@@ -19,11 +19,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memlane.core.digests import blake2b
 from memlane.core.progress import tell
 from memlane.disk import locks
 from memlane.index.seal import COLUMNS, HARMLESS, LOOK, IndexFile, beside
@@ -46,6 +48,7 @@ _TABLES = """
     CREATE INDEX IF NOT EXISTS facts_by_kind ON facts (kind);
     CREATE TABLE IF NOT EXISTS answers (name TEXT PRIMARY KEY, about TEXT, value TEXT) WITHOUT ROWID;
 """
+_BITS = 2**64 - 1  # a time before 1970 is below 0
 Files = Mapping[str, tuple[str, os.stat_result]]  # the lane ("" for none) and the state of every file, by path
 
 
@@ -99,13 +102,16 @@ class Facts:
         One that is not `of_files` holds whatever happens to these.
         """
         if of_files:
-            (changes,) = self.rows("SELECT max(value) FROM meta WHERE key = 'changes'")[0]
-            about = f"{changes} {about}"
+            about = f"{self._changes()} {about}"
         if (kept := self.kept(name)) and kept[0] == about:
             return str(kept[1])
         value = work_out()
         self.keep(name, about, value)
         return value
+
+    def _changes(self) -> str:
+        """How often anything has changed."""
+        return str(self.rows("SELECT max(value) FROM meta WHERE key = 'changes'")[0][0])
 
     def kept(self, name: str) -> tuple[str, Any] | None:
         """What an answer is about, and the answer; None when there is none."""
@@ -128,6 +134,9 @@ class Facts:
             self._follow_rules(part)
         in_lane = sum(part.bit for part in parts)
         outside = sum(part.bit for part in parts if not part.of_lanes)
+        name, now = f"complete {in_lane} {outside} {all_files}", (self._changes(), _digest(files))
+        if self.kept(name) == now:
+            return  # as nearly always
         known: dict[str, int] = {}  # files that are as they were, by which parts were done
         complete = 0
         gone: list[tuple[str]] = []
@@ -154,6 +163,8 @@ class Facts:
                 for table in ("looked", "entries", "facts"):
                     db.executemany(f"DELETE FROM {table} WHERE path = ?", gone)  # noqa: S608 - fixed names
         if complete == len(files):
+            if not gone:
+                self.keep(name, *now)
             return
         bits = {True: in_lane, False: outside}
         todo = [path for path, (lane, _) in files.items() if bits[bool(lane)] & ~known.get(path, 0)]
@@ -213,6 +224,17 @@ class Facts:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+
+
+def _digest(files: Files) -> bytes:
+    """What is another one when a file is, or has another lane."""
+    hash = blake2b("\0".join(files).encode(errors="surrogatepass"), digest_size=16)
+    hash.update("\0".join([lane for lane, _ in files.values()]).encode())
+    stamps = array("Q")
+    for _, info in files.values():
+        stamps.extend((info.st_size, info.st_mtime_ns & _BITS, info.st_ctime_ns & _BITS, info.st_ino))
+    hash.update(stamps.tobytes())
+    return hash.digest()
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:
