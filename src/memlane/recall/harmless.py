@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MANY = 100  # texts of one question that are noted apart
 MOST, MOST_OF_MANY = 64 * 1024, 16 * 1024 * 1024  # bytes of a file; then it begins anew
+MOST_APART = {"pages": 4 * 1024 * 1024}  # of one that is noted anew, all of it, after every deletion
 _MARK = 33  # bytes of a line of such a file
 _SOURCES = ("core", "gate", "gate/secrets")  # where the rules are written
 _kept: dict[str, tuple[bytes, set[bytes]]] = {}  # by place: the key and what is noted
@@ -41,7 +42,7 @@ def passing(
     from memlane.index.seal import HARMLESS
 
     apart = apart or ("many" if len(texts) >= MANY else "")
-    name, most = (f"{apart}.{HARMLESS}", MOST_OF_MANY) if apart else (HARMLESS, MOST)
+    name, most = (f"{apart}.{HARMLESS}", MOST_APART.get(apart, MOST_OF_MANY)) if apart else (HARMLESS, MOST)
     token, edition = bank.index_file.token_file, _edition()
     if token is None or not edition:
         return list(map(look, texts))
