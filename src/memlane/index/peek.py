@@ -465,9 +465,10 @@ class Peek:
         """The numbers of the rows of memories that end to count at a time, or have."""
         return {n for (n,) in self._db.execute("SELECT memory FROM expiring")} if self._db else set()
 
-    def row(self, n: int) -> Iterator[Memory]:
-        """The memory of a row; none where it is gone by now."""
-        return self._indexed(f"{_ROWS} WHERE m.n = ?", n)
+    def numbered(self, numbers: Sequence[int]) -> dict[str, Memory]:
+        """The memories of rows, by id; without those that are gone by now."""
+        query = f"{_ROWS} WHERE m.n IN ({marks(numbers)})"
+        return {memory.id: memory for memory in self._indexed(query, *numbers)}
 
     def worth_most(self, fits: Fits, worth: Worth, limit: int | None = None) -> list[Memory]:
         """The memories that fit and whose tags are worth something, most first, then the newest, then by id."""

@@ -35,6 +35,7 @@ _HEAD = re.compile(rf'\{{"id": "{_STRING}", "lane": "[a-z]+", "title": "([^"\\]*
 _LAST = 4  # a row whose digest begins with a byte below this is the last of its page: one in 64
 _DAY = 86_400  # seconds
 _NEVER = -listing.FAR  # instead of the date that a memory has not
+_ASKED = 500  # rows in one question
 _AT_ONCE = 20  # pages that are read together
 Placed = tuple[float, str, str, bytes, int, Memory | None]  # by date and id: line, digest and number of a row; a memory
 
@@ -133,10 +134,14 @@ def _read(bank: Bank, peek: Peek, pages: Iterable[Sequence[Placed]], may_show: F
     """The lines of each page the long way, many pages at a time."""
     pages = iter(pages)
     while some := list(islice(pages, _AT_ONCE)):
-        memories = [
-            [*filter(may_show, (item for *_, n, memory in page for item in ([memory] if memory else peek.row(n))))]
-            for page in some
-        ]
+        rows = [one for page in some for one in page if one[5] is None]
+        known = {
+            id: memory
+            for start in range(0, len(rows), _ASKED)
+            for id, memory in peek.numbered([one[4] for one in rows[start : start + _ASKED]]).items()
+        }
+        items = ([memory or known.get(id) for _, id, *_, memory in page] for page in some)
+        memories = [[item for item in page if item and may_show(item)] for page in items]
         lines = _long(bank, marked(bank, chain.from_iterable(memories)), many=True)
         for own in memories:
             yield list(islice(lines, len(own)))
