@@ -373,7 +373,10 @@ def test_nobody_learns_the_name_of_what_is_in_a_scope_of_others(tmp_path: Path) 
     (tmp_path / "ann/login.py").write_text("def login():\n    return 1\n")
     ann.add("What `login.py` does is for Ann.", title="Own plan", scope="ann")
     synced(ann, bob)
-    assert at_remote(tmp_path).keys() == {"own-plan.md"}
+    with closing(remotes.opened(str(tmp_path / "remote"))) as remote:
+        there = {(entry.scope, entry.path) for page, _ in remote.changes("") for entry in page}
+    assert there == {("ann", "own-plan.md"), ("ann", "anchors.jsonl")}
+    assert contents(bob) == {}
     ann.add("What `login.py` does is for all.", title="Common plan")
     ann.add("A plan that is for all at first; see `login.py`.", title="First common")
     synced(ann, bob)

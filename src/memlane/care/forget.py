@@ -24,6 +24,7 @@ from memlane import config, gate
 from memlane.care import forget_journal
 from memlane.care.distilled import INSTEAD_OF
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.core.model import Memory
 from memlane.disk import anchors, derived, files, journal, log, names, scratch, trash
 from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
@@ -95,7 +96,18 @@ class _Target:
     def gone(self) -> Gone:
         """What has to be remembered of it, so that it stays forgotten."""
         marks = tuple(mark for trace in self.traces for mark in trace.marks)
-        return Gone(self.id, self.texts, marks, self.lane.answers.ids_are_random)
+        return Gone(self.id, self.texts, marks, self.lane.answers.ids_are_random, self.scope)
+
+    @property
+    def scope(self) -> str:
+        """The scope that it names, there or deleted."""
+        if self.lane.answers.shares_files:
+            with suppress(MemlaneError):
+                return self.lane.fetch(self.native).scope or ""
+            return ""
+        paths = dict.fromkeys((self.path, *(trace.path for trace in self.traces if trace.what in ("file", "trash"))))
+        items = (item for path in paths if os.path.isfile(path) for item in self.lane.parse(path))
+        return next((item.scope for item in items if isinstance(item, Memory) and item.scope), "")
 
     def needles(self, *, every: bool = False, least: int = TELLING) -> set[bytes]:
         """What tells that bytes hold one of its texts."""

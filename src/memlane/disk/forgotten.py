@@ -7,6 +7,7 @@
     {"kept":"1a…","of":["c4…"]}                                  the memory of this id is wanted all the same
     {"text":"5c…","n":"0d…"}                                     this very text is wanted, under any id
     {"stone":"88…"}                                              this line went from `tombstones.jsonl`, and stays away
+    {"in":"billing"}                                             what follows is about memories of this scope
 
 What others forgot, with whom the bank is shared, lies beside it under their keys: see `memlane.disk.forgotten_shared`.
 One file for each bank, named after its real path; folder and file are readable by the user alone. A bank that was moved
@@ -66,13 +67,15 @@ _KEY_BYTES = 32
 class Gone:
     """A memory that is being forgotten: every text it has or had, and its titles.
 
-    With `alone`, its id is never given to anything else, so that the id alone tells that it is back.
+    With `alone`, its id is never given to anything else, so that the id alone tells that it is back. `scope` is the one
+    that it names: whoever may not read that is not told of it.
     """
 
     id: str
     texts: tuple[str, ...]
     titles: tuple[str, ...] = ()
     alone: bool = False
+    scope: str = ""
 
 
 class ForgottenTexts:
@@ -198,12 +201,19 @@ class ForgottenTexts:
             return
         with self.writing():
             day = self.clock().date().isoformat()
-            made = [(self._record(day, memory), lines_in(memory.texts)) for memory in gone]
-            made = [(record, lines) for record, lines in made if not self._is_known(record)]
-            common = self._spare([record for record, _ in made], others, {line for _, each in made for line in each})
-            for record, lines in made:
+            made = [(self._record(day, memory), lines_in(memory.texts), memory.scope) for memory in gone]
+            made = [each for each in made if not self._is_known(each[0])]
+            common = self._spare(
+                [record for record, *_ in made], others, {line for _, each, _ in made for line in each}
+            )
+            spared: dict[str, list[str]] = {}
+            for record, lines, scope in made:
                 seal(self._key, record, lines, common)
-            self._append(*(record.to_line() for record, _ in made))
+                for id in sorted(record.spared):
+                    spared.setdefault(id, []).append(record.name)
+                record.spared.clear()  # said on lines of their own: those may be memories of other scopes
+                self._append(record.to_line(), scope=scope)
+            self._append(*({"kept": id, "of": names} for id, names in spared.items()))
 
     def keep(self, text: str, id: str = "", title: str = "") -> str | None:
         """Record that a text is wanted again, and the memory of this id; return the day when it was forgotten."""
@@ -215,12 +225,12 @@ class ForgottenTexts:
             self._say(each, lines)
         return max((record.day for records in found.values() for record in records), default=None)
 
-    def note_dropped(self, stones: Iterable[bytes]) -> None:
+    def note_dropped(self, stones: Iterable[bytes], scope: str = "") -> None:
         """Remember lines that leave `tombstones.jsonl`, so that nobody brings them back. Raises StorageError."""
         new = [stone for stone in dict.fromkeys(stones) if not self.was_dropped(stone)]
         if new and self.path is not None:
             with self.writing():
-                self._append(*({"stone": self._hashed_stone(stone)} for stone in new))
+                self._append(*({"stone": self._hashed_stone(stone)} for stone in new), scope=scope)
 
     def readdress(self, old: str, new: str) -> None:
         """A memory has another id now; it stays where it may stay although something like it was forgotten."""
@@ -371,10 +381,10 @@ class ForgottenTexts:
         return bit
 
     def _hashed_id(self, id: str) -> str:
-        return hashed(self._key, f"id {id}", 12).hex()
+        return hashed_id(self._key, id)
 
     def _hashed_stone(self, line: bytes) -> str:
-        return hashed(self._key, f"stone {line.decode(errors='replace')}", 16).hex()
+        return hashed_stone(self._key, line)
 
     # -- the file
 
@@ -415,6 +425,8 @@ class ForgottenTexts:
     def _take(self, line: dict[str, Any]) -> None:
         if "key" in line:
             self._key = self._key or bytes.fromhex(line["key"])
+        elif "in" in line:
+            return
         elif "kept" in line:
             for record in self._records:
                 if record.name in line["of"]:
@@ -451,11 +463,21 @@ class ForgottenTexts:
                 self._append({"bank": self.bank, "folder": _number(self.bank), "key": os.urandom(_KEY_BYTES).hex()})
             yield
 
-    def _append(self, *lines: dict[str, Any], to: str = "") -> None:
+    def _append(self, *lines: dict[str, Any], to: str = "", scope: str = "") -> None:
+        if scope and lines:
+            lines = ({"in": scope}, *lines, {"in": ""})
         data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         if data:
             files.append_lines(to or self.path or "", data.encode())
         self._read()
+
+
+def hashed_id(key: bytes, id: str) -> str:
+    return hashed(key, f"id {id}", 12).hex()
+
+
+def hashed_stone(key: bytes, line: bytes) -> str:
+    return hashed(key, f"stone {line.decode(errors='replace')}", 16).hex()
 
 
 def _state(path: str) -> tuple[int, ...]:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from memlane.core.errors import InvalidInput
 from memlane.disk import files
@@ -24,35 +26,83 @@ MOST_KEYS = 64  # each is one more way in which every text is looked at; whoever
 Lines = dict[str, list[bytes]]  # by key
 
 
-def unite(texts: ForgottenTexts, theirs: bytes) -> tuple[bytes, bytes]:
-    """Take in what others forgot. Returns what they should have, and what is another one when more is known.
+class Said(NamedTuple):
+    """A line that is known here, under which key, and about a memory of which scope; "" where that is not said."""
+
+    key: str
+    line: bytes
+    scope: str
+
+
+def said(texts: ForgottenTexts) -> list[Said]:
+    """All that was forgotten here, and by others. Raises StorageError."""
+    if texts.path is None:
+        return []
+    paths = [path for path in (texts.path, texts.others_path) if os.path.lexists(path)]
+    return [each for path in paths for each in _parsed(files.read_bytes(path, files.MAX_LOG_BYTES))]
+
+
+def _parsed(data: bytes) -> Iterator[Said]:
+    for key, lines in sections(data).items():
+        scope = ""
+        for line in lines:
+            value = json.loads(line)
+            if "in" in value:
+                scope = str(value["in"])
+            else:
+                yield Said(key, line, scope)
+
+
+def unite(
+    texts: ForgottenTexts, theirs: bytes, scope: str, whose: Callable[[Said], Collection[str]]
+) -> tuple[bytes, bytes]:
+    """Take in what others forgot in a `scope`. Returns what they should have, with the lines for it, and what is
+    another one when more is known.
 
     Both are empty when nothing was ever forgotten. Raises StorageError, and InvalidInput where there are too many keys.
     """
     if texts.path is None:
         return theirs, b""
-    there = sections(theirs)
+    there = lines_in(theirs)
     _refuse_many(there)
     for key, lines in list(there.items())[:1]:
-        take_over(texts, b"\n".join((json.dumps({"key": key}).encode(), *lines, b"")))
+        take_over(texts, b"\n".join((json.dumps({"key": key}).encode(), *_labelled(lines, scope), b"")))
     if not there and not os.path.lexists(texts.path) and not os.path.lexists(texts.others_path):
         return theirs, b""
     with texts.writing():
-        data = files.read_bytes(texts.path, files.MAX_LOG_BYTES)
-        own = json.loads(data.partition(b"\n")[0])["key"]
-        here = sections(data)
-        others = _others(texts)
-        here |= {key: lines for key, lines in others.items() if key != own}
+        own = json.loads(files.read_bytes(texts.path, files.MAX_LOG_BYTES).partition(b"\n")[0])["key"]
+        known = said(texts)
+        here: Lines = {}
+        for each in known:
+            here.setdefault(each.key, []).append(each.line)
         _refuse_many({**here, **there})
-        if new := _without(there, here).get(own):
-            files.append_lines(texts.path, b"".join(line + b"\n" for line in new))
-        if new_to_others := {key: lines for key, lines in _without(there, here).items() if key != own}:
-            files.append_lines(texts.others_path, _written(new_to_others))
+        new = _without(there, here)
+        if own in new:
+            files.append_lines(texts.path, b"".join(line + b"\n" for line in _labelled(new[own], scope)))
+        if others := {key: _labelled(lines, scope) for key, lines in new.items() if key != own}:
+            files.append_lines(texts.others_path, _written(others))
             files.change_mode(texts.others_path, 0, 0o077)
-    missing = _without(here, there)
-    known = sorted({(key, line) for each in (here, there) for key, lines in each.items() for line in lines})
+    going: Lines = {}
+    for each in known:
+        if scope in whose(each):
+            going.setdefault(each.key, []).append(each.line)
+    missing = _without(going, there)
+    all_lines = sorted({(key, line) for each in (here, there) for key, lines in each.items() for line in lines})
     gap = b"\n" if missing and theirs and not theirs.endswith(b"\n") else b""
-    return theirs + gap + _written(missing), repr(known).encode() if known else b""
+    return theirs + gap + _written(missing), repr(all_lines).encode() if all_lines else b""
+
+
+def lines_in(theirs: bytes) -> Lines:
+    """What a remote says, by key. Which scope it is about, the remote has no say in."""
+    found: Lines = {key: [] for key in sections(theirs)}
+    for each in _parsed(theirs):
+        found[each.key].append(each.line)
+    return found
+
+
+def _labelled(lines: Sequence[bytes], scope: str) -> list[bytes]:
+    begin, end = (json.dumps({"in": each}, separators=(",", ":")).encode() for each in (scope, ""))
+    return [begin, *lines, end] if lines else []
 
 
 def _refuse_many(lines: Lines) -> None:
@@ -69,12 +119,6 @@ def _without(lines: Lines, known: Lines) -> Lines:
     have = {key: set(known.get(key, ())) for key in lines}
     new = {key: [line for line in each if line not in have[key]] for key, each in lines.items()}
     return {key: list(dict.fromkeys(each)) for key, each in new.items() if each}
-
-
-def _others(texts: ForgottenTexts) -> Lines:
-    if not os.path.lexists(texts.others_path):
-        return {}
-    return sections(files.read_bytes(texts.others_path, files.MAX_LOG_BYTES))
 
 
 def _written(lines: Lines) -> bytes:

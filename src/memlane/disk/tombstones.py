@@ -208,6 +208,28 @@ class Tombstones:
         if data:
             files.append_lines(path, data)
 
+    # -- whose a line is
+
+    def is_deletion(self, line: bytes) -> bool:
+        """Whether a line of the file says that something was deleted."""
+        match = _STONE.fullmatch(line)
+        return match is not None and match[2] is not None
+
+    def text_in(self, line: bytes) -> bytes:
+        """What stands in a line in the place of a text."""
+        return line[_HASH]
+
+    def subjects(self, lines: Iterable[bytes], ids: Iterable[str]) -> dict[bytes, tuple[bytes, str]]:
+        """Those of these lines that are about one of these memories: the line of the key of its hash, and its id."""
+        self._read()
+        wanted: dict[bytes, list[bytes]] = {}
+        for line in lines:
+            wanted.setdefault(line[_ID], []).append(line)
+        found = (
+            (line, key, id) for id in ids for key in self._keys for line in wanted.get(_hashed(key, f"id {id}", 8), ())
+        )
+        return {line: (b'{"key":"%s"}' % key.hex().encode(), id) for line, key, id in found}
+
     def lines_about(self, id: str, texts: Iterable[str]) -> set[bytes]:
         """What stands in the lines about a memory in the place of its texts and its id."""
         return {*self._hashes_of_id(id), *(hash for text in texts for hash in self._hashes_of_text(text))}
@@ -222,21 +244,23 @@ class Tombstones:
 
     def drop(self, gone: Sequence[Gone]) -> None:
         """Take out the lines about what was forgotten: who has the file could test guesses with them."""
-        self._read()
-        hashes = {hash for memory in gone for text in memory.texts for hash in self._hashes_of_text(text)}
-        ids = {hash for memory in gone for hash in self._hashes_of_id(memory.id)}
-        hashes |= {line[_HASH] for line in self._lines if line[_ID] in ids}
-        self._drop({line for line in self._lines if line[_HASH] in hashes} if hashes & self._hashes else set())
+        for memory in gone:
+            self._read()
+            hashes = {hash for text in memory.texts for hash in self._hashes_of_text(text)}
+            ids = {*self._hashes_of_id(memory.id)}
+            hashes |= {line[_HASH] for line in self._lines if line[_ID] in ids}
+            lines = {line for line in self._lines if line[_HASH] in hashes} if hashes & self._hashes else set()
+            self._drop(lines, memory.scope)
 
     def drop_again(self) -> None:
         """Take out the lines that others did, with whom the bank is shared: they know what these are about."""
         self._read()
         self._drop({line for line in self._lines if self.private.was_dropped(line)})
 
-    def _drop(self, lines: set[bytes]) -> None:
+    def _drop(self, lines: set[bytes], scope: str = "") -> None:
         if self.path is None or not lines:
             return
-        self.private.note_dropped(sorted(lines))
+        self.private.note_dropped(sorted(lines), scope)
 
         def without(data: bytes) -> tuple[bytes, bytes]:
             return b"".join(line for line in data.splitlines(True) if line.rstrip(b"\r\n") not in lines), b""

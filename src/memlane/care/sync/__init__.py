@@ -225,6 +225,6 @@ def _status(bank: Bank, state: states.State, settings: Settings, *, waiting: boo
         tuple(Held(shown_path(each.path), getattr(each, what)) for each in known if getattr(each, what))
         for what in ("held", "unsent")
     )
-    todo = tuple(map(shown_path, engine.waiting(bank, settings, known))) if waiting else ()
+    todo = tuple(map(shown_path, engine.waiting(bank, state, settings, known))) if waiting else ()
     there = sum(each.common and each.seen != b"" for each in known)
     return Status(settings, noted.at, noted.failed, there, todo, held, unsent)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane import config, gate
-from memlane.care.sync import lineage, local, travel
+from memlane.care.sync import lineage, local, scopes, travel
 from memlane.care.sync.lineage import Lineage
 from memlane.care.sync.receiving import APART, BATCH_BYTES, BATCH_FILES, EVERY, TWIN, Receiving
 from memlane.care.sync.results import Synced
@@ -83,18 +83,18 @@ class _Run(Receiving):
     def push(self, only: Collection[str] | None = None) -> bool:
         """Send what was changed here, or these files only; whether anything was."""
         before = self.done.sent
-        here = {place.path: (place, why) for place, why in self._here(only)}
+        here = [(part, why) for place, why in self._here(only) for part in self._parts(place)]
         gone: Collection[Known] = self.known.values()
         if only is None:
-            self._refuse_mass_deletion(here)
+            self._refuse_mass_deletion({place.path for place, _ in here})
         else:
-            gone = [known for path in here if (known := self._known_of(path))]
-            here = {path: each for path, each in here.items() if not travel.is_gone(each[0].file)}
+            gone = [known for place, _ in here if (known := self._known_of(place))]
+            here = [each for each in here if not travel.is_gone(each[0].file)]
         new: list[tuple[Place, str]] = []
         changed: list[tuple[Place, str]] = []
-        for place, why in here.values():
-            known = self._known_of(place.path)
-            stamp = travel.stamp_of(place.file)
+        for place, why in here:
+            known = self._known_of(place)
+            stamp = "" if place.scope else travel.stamp_of(place.file)  # a memory's line goes where the memory goes
             unknown = known is None or not known.version
             if unknown and not why and self.taken.setdefault(names.folded(place.path), place.path) != place.path:
                 why = TWIN
@@ -114,14 +114,15 @@ class _Run(Receiving):
         changed = self._send_new(new, total) + changed
         stamped: list[Known] = []
         for number, (place, stamp) in enumerate(changed, total - len(changed)):
-            if known := self._send(place, self._known_of(place.path), stamp):
+            if known := self._send(place, self._known_of(place), stamp):
                 stamped.append(known)
             if number % EVERY == 0:
                 progress.tell("sending", number, total)
         if total:
             progress.tell("sending", total, total)
         self.state.stamp(self.name, stamped)
-        for known in [each for each in gone if each.path not in here]:
+        paths = {place.path for place, _ in here}
+        for known in [each for each in gone if each.path not in paths]:
             self._send_deletion(known)
         return self.done.sent != before
 
@@ -131,17 +132,22 @@ class _Run(Receiving):
             return travel.here(self.bank, self.lanes, paths.__contains__)
         return travel.among(self.bank, only, self.lanes, paths.__contains__)
 
-    def _key_of(self, path: str) -> tuple[str, str]:
-        """The scope and name that a file here has at the remote."""
-        own = ((scope, path) for scope in self.settings.scopes if is_there(self.known.get((scope, path))))
-        return next(own, (self.settings.scopes[0], path))
+    def _parts(self, place: Place) -> list[Place]:
+        return [place] if place.lane else [self._part(place, scope) for scope in self.settings.scopes]
 
-    def _known_of(self, path: str) -> Known | None:
-        return self.known.get(self._key_of(path))
+    def _key_of(self, place: Place) -> tuple[str, str]:
+        """The scope and name that a file here has at the remote."""
+        if place.scope:
+            return place.scope, place.path
+        own = (scope for scope in self.settings.scopes if is_there(self.known.get((scope, place.path))))
+        return next(own, self.settings.scopes[0]), place.path
+
+    def _known_of(self, place: Place) -> Known | None:
+        return self.known.get(self._key_of(place))
 
     def _refuse(self, place: Place, known: Known | None, why: str, stamp: str) -> None:
         """Note that a file is here and is not sent."""
-        scope, path = self._key_of(place.path)
+        scope, path = self._key_of(place)
         known = known or Known(scope, path)
         known.unsent, known.stamp = why, stamp
         self._save(known, self._base(known))
@@ -168,7 +174,7 @@ class _Run(Receiving):
 
     def _send_batch(self, batch: Iterable[tuple[Place, str, bytes]]) -> list[tuple[Place, str]]:
         ready: dict[New, Known] = {}
-        left: dict[str, tuple[Place, str]] = {}
+        left: dict[tuple[str, str], tuple[Place, str]] = {}
         with self.state.transaction():
             for place, stamp, ours in batch:
                 clean, reasons = self._sendable(place, ours)
@@ -176,8 +182,8 @@ class _Run(Receiving):
                 if clean is None:
                     self._refuse(place, None, "; ".join(reasons) or "says what was forgotten", stamp)
                     continue
-                left[place.path] = place, stamp
-                scope = of_ours(self.bank, self.settings.scopes, place, ours, None)
+                scope = of_ours(self.bank, self.state, self.settings, place, ours, None)
+                left[scope, place.path] = place, stamp
                 if (scope, place.path) not in self.known:
                     known = Known(scope, place.path, "", digest(clean), "", "; ".join(reasons), stamp)
                     told = self._said(place, ours, {})["lineage"]
@@ -193,7 +199,7 @@ class _Run(Receiving):
                     known = ready[new]
                     known.version = version
                     self._save(known, new.data)
-                    del left[new.path]
+                    del left[new.scope, new.path]
             self.done.sent += len(stored)
         return list(left.values())
 
@@ -226,7 +232,7 @@ class _Run(Receiving):
             if known and digest(up) == known.seen and known.unsent == unsent:
                 known.stamp = stamp
                 return known
-            scope = of_ours(self.bank, self.settings.scopes, place, ours, known)
+            scope = of_ours(self.bank, self.state, self.settings, place, ours, known)
             if known and known.scope != scope:  # its memory was given another one
                 self._send_deletion(known, moved=True)
                 known = self.known.get((scope, place.path))
@@ -294,6 +300,7 @@ class _Run(Receiving):
                 known.unsent = ""
                 self._save(known, self._base(known))
             return
+        place = self._part(place, known.scope)
         if (place.lane and place.lane not in self.lanes) or not (moved or travel.is_gone(place.file)):
             return  # what cannot be read now is not deleted
         if not place.is_derived:
@@ -359,17 +366,27 @@ def _is_much(gone: int, there: int) -> bool:
     return (gone > MANY and gone * SHARE > there) or 1 < gone == there
 
 
-def waiting(bank: Bank, settings: Settings, known: Collection[Known]) -> Iterator[str]:
+def waiting(bank: Bank, state: State, settings: Settings, known: Collection[Known]) -> Iterator[str]:
     """The files here that the remote does not have, or has otherwise, as far as we know."""
     at: dict[str, Known] = {}
     for each in known:
         if (each.version or each.unsent) and not is_there(at.get(each.path)):  # it may have left a scope
             at[each.path] = each
+    keyed = {(each.scope, each.path): each for each in known}
     here = {place.path: place for place, _ in travel.here(bank, settings.lanes or NAMES, at.__contains__)}
     for path, place in here.items():
+        if not place.lane and len(settings.scopes) > 1:
+            parts = [scopes.part(bank, state, settings, keyed, place, scope) for scope in settings.scopes]
+            if any(digest(local.read(bank, part)) != _seen(keyed.get((part.scope, path))) for part in parts):
+                yield path
+            continue
         one = at.get(path)
         if one is None or not (one.unsent or one.held or one.stamp == travel.stamp_of(place.file) != ""):
             with suppress(StorageError):
                 if one is None or digest(local.read(bank, place)) != one.seen:
                     yield path
     yield from (each.path for each in known if each.common and each.seen and each.path not in here)
+
+
+def _seen(known: Known | None) -> bytes:
+    return known.seen if known else b""

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 from memlane import config
 from memlane.care import forget
-from memlane.care.sync import local, travel
+from memlane.care.sync import local, scopes, travel
 from memlane.care.sync import state as states
 from memlane.care.sync.sieve import Sieve
-from memlane.care.sync.state import State, digest
+from memlane.care.sync.state import Settings, State, digest
 from memlane.care.sync.travel import Place
 from memlane.core.errors import Conflict, InvalidInput
 from memlane.core.model import Memory
 from memlane.disk import journal, written
-from memlane.disk.forgotten_shared import MOST_BYTES, unite
+from memlane.disk.forgotten_shared import MOST_BYTES, lines_in, unite
 from memlane.exchange.remotes import Remote
 from memlane.history.journaled import own_name, reading
 from memlane.lanes import NAMES, scan
@@ -37,31 +37,38 @@ _ATTEMPTS = 50
 
 
 def exchange(
-    bank: Bank, state: State, remote: Remote, *, scope: str, author: str, many: bool, cursor: str
+    bank: Bank, state: State, remote: Remote, settings: Settings, known: scopes.KnownFiles, *, many: bool, cursor: str
 ) -> tuple[int, bool]:
     """(how many memories were removed here, whether anything was forgotten since the last time).
 
-    `many` says that it may be much, `cursor` how far we have come with the remote. Raises InvalidInput, StorageError,
-    Conflict, Unreachable.
+    Each scope is told of its own memories. `many` says that it may be much, `cursor` how far we have come with the
+    remote. Raises InvalidInput, StorageError, Conflict, Unreachable.
     """
-    for _ in range(_ATTEMPTS):
-        found = remote.get(PATH, scope, MOST_BYTES)
-        theirs = found[1] if found else b""
-        united, known = unite(bank.tombstones.private, theirs)
-        news = bool(known) and state.forgotten != digest(known)
-        removed = _cleared(bank, many=many) if news else 0
-        if news:
-            state.forgotten = digest(known)
-        if united == theirs:
-            return removed, news
-        if found is None and cursor:  # a drive that is not mounted would be given this, and look like a bank then
-            next(iter(remote.changes(cursor)), None)
-        try:
-            remote.put(PATH, united, found[0].version if found else None, scope=scope, author=author)
-            return removed, news
-        except Conflict:
-            continue
-    raise Conflict("Others are forgetting something all the time.", hint="`memlane sync` goes on.")
+    found = {scope: remote.get(PATH, scope, MOST_BYTES) for scope in settings.scopes}
+    there = {scope: lines_in(one[1]) if one else {} for scope, one in found.items()}
+    whose = scopes.of_forgotten(bank, state, settings, known, there)
+    total, any_news = 0, False
+    for scope, one in found.items():
+        for _ in range(_ATTEMPTS):
+            theirs = one[1] if one else b""
+            united, all_known = unite(bank.tombstones.private, theirs, scope, whose)
+            news = bool(all_known) and state.forgotten != digest(all_known)
+            total += _cleared(bank, many=many) if news else 0
+            if news:
+                state.forgotten, any_news = digest(all_known), True
+            if united == theirs:
+                break
+            if one is None and cursor:  # a drive that is not mounted would be given this, and look like a bank then
+                next(iter(remote.changes(cursor)), None)
+            try:
+                version = one[0].version if one else None
+                remote.put(PATH, united, version, scope=scope, author=settings.author)
+                break
+            except Conflict:
+                one = remote.get(PATH, scope, MOST_BYTES)
+        else:
+            raise Conflict("Others are forgetting something all the time.", hint="`memlane sync` goes on.")
+    return total, any_news
 
 
 def _cleared(bank: Bank, *, many: bool) -> int:

@@ -32,9 +32,25 @@ def read(bank: Bank, place: Place) -> bytes | None:
 def _held(place: Place) -> bytes | None:
     with files.storage(place.file), suppress(FileNotFoundError, NotADirectoryError):
         if place.is_log:
-            return log.read_old(place.file) + log.read_all(place.file) or None
+            return _part(place, log.read_old(place.file) + log.read_all(place.file))
         return files.read_bytes(place.file, place.most)
     return None
+
+
+def _part(place: Place, data: bytes) -> bytes | None:
+    """What of a log's content a place is; None without a line."""
+    if place.part is not None:
+        data = b"".join(line + b"\n" for line in place.part(lines_of(data))[0])
+    return data or None
+
+
+def _whole(place: Place, data: bytes, after: bytes) -> bytes:
+    """A log's content, once the part of it that a place is has become this."""
+    if place.part is None:
+        return after
+    lines, new = lines_of(data), lines_of(after)
+    kept = {*place.part(lines)[1], *new}
+    return b"".join(line + b"\n" for line in dict.fromkeys([*(line for line in lines if line in kept), *new]))
 
 
 def _told(bank: Bank, place: Place, data: bytes | None) -> bytes | None:
@@ -61,11 +77,12 @@ def _settle_log(place: Place, decide: Decide) -> tuple[bytes | None, bytes | Non
         found: list[bytes | None] = []
 
         def change(data: bytes, found: list[bytes | None] = found) -> tuple[bytes, bytes]:
-            after = decide(data or None)
-            found += [data or None, after]
-            if (after or b"") == data:
+            before = _part(place, data)
+            after = decide(before)
+            found += [before, after]
+            if (after or b"") == (before or b""):
                 raise _Same
-            return after or b"", b""
+            return _whole(place, data, after or b""), b""
 
         with suppress(NotFound, _Same):
             log.rewrite(place.file, change, lambda _: True)

@@ -72,7 +72,7 @@ class Receiving:
         self.taken = {names.folded(path): path for path in there}  # some file systems know no case
         self.several = len(state.remotes()) > 1
         self.files = self.bytes = 0
-        self.asked = False  # whether what was deleted is known as the remote has it now
+        self.asked: set[str] = set()  # the scopes of which it is known what was deleted, as the remote has it now
 
     def result(self) -> Synced:
         for known in self.known.values():
@@ -92,6 +92,8 @@ class Receiving:
             for intent in self.state.intents(remote.name):
                 known = intent.known
                 place = travel.place_of(self.bank, known.path)
+                if isinstance(place, Place) and not place.lane and len(remote.scopes) > 1:
+                    continue  # such lines are merged again, and mean the same
                 found = _written(self.bank, place, intent.after) if isinstance(place, Place) else []
                 if isinstance(place, Place) and found:
                     base = intent.base(found[0])
@@ -110,15 +112,11 @@ class Receiving:
 
     def forget(self) -> None:
         """Tell each other what was forgotten, and clear this bank of it: before anything else comes or goes."""
-        news = False
         cursor = self.state.noted(self.name).cursor
-        for scope in self.settings.scopes:
-            removed, new = forgetting.exchange(
-                self.bank, self.state, self.remote, scope=scope, author=self.settings.author, many=self.deletions,
-                cursor=cursor,
-            )  # fmt: skip
-            self.done.forgotten += removed
-            news = news or new
+        removed, news = forgetting.exchange(
+            self.bank, self.state, self.remote, self.settings, self.known, many=self.deletions, cursor=cursor
+        )
+        self.done.forgotten += removed
         if news:
             self.known = {(known.scope, known.path): known for known in self.state.files(self.name)}
             self._fetch_again([each for each in self.known.values() if each.held])
@@ -173,6 +171,7 @@ class Receiving:
         self._refuse_flood(len(later))
         if later:
             self.state.note(self.name, cursor=last)
+        self._fetch_again(scopes.freed(self.known))
         if listed >= EVERY:
             progress.tell("fetching", listed, listed)
         self.rebuild()
@@ -196,6 +195,10 @@ class Receiving:
         if isinstance(place, str):
             return place
         return TWIN if travel.has_plainer_twin(self.bank, place) or not self._claims(place.path) else place
+
+    def _part(self, place: Place, scope: str) -> Place:
+        """A file beside the lanes, as far as it is about memories of this scope; any other as it is."""
+        return scopes.part(self.bank, self.state, self.settings, self.known, place, scope)
 
     def _claims(self, path: str) -> bool:
         """Whether a name is free for this file, or is made so."""
@@ -331,15 +334,16 @@ class Receiving:
 
     def _judged(self, place: Place, entry: Entry, data: bytes | None) -> _Coming:
         """What the remote has of a file, None for nothing, as it may come in."""
+        place = self._part(place, entry.scope)
         full = self.sieve.remembered(place, data)
         theirs, reasons = self.sieve.admitted(place, full) if full is not None else (None, ())
-        if other := scopes.other(self.bank, self.settings.scopes, self.known, place, entry):
-            theirs, reasons = None, (f"has a name that is taken here in the scope {other}",)
+        if other := scopes.other(self.bank, self.state, self.settings, self.known, place, entry):
+            theirs, reasons = None, (f"{scopes.TAKEN} {other}",)
         before = self.known.get((entry.scope, entry.path))
         base = self._base(before) if before else None
         deleted = place.lane and theirs is not None and theirs == base and travel.is_gone(place.file)
-        if not self.asked and (deleted or parts.are_in(self.bank, place, theirs)):
-            self.asked = True  # what was deleted may be wanted again: that counts before anything is left out
+        if entry.scope not in self.asked and (deleted or parts.are_in(self.bank, place, theirs)):
+            self.asked.add(entry.scope)  # what was deleted may be wanted again: that counts before anything is left out
             stones = travel.place_of(self.bank, tombstones.FILE)
             if isinstance(stones, Place):
                 self._fetch(stones, entry.scope)
@@ -350,7 +354,7 @@ class Receiving:
     def _compare(self, coming: _Coming) -> None:
         """Know whether what comes was counted, or sent, by us."""
         place, entry, said = coming.place, coming.entry, coming.said
-        coming.is_forked = lineage.is_forked(self.state, place.path, said)
+        coming.is_forked = lineage.is_forked(self.state, place.key, said)
         if mine := self.state.sent(self.name, entry.scope, entry.path):
             seen, mark, then = mine
             mine_is_in = mark and not coming.is_forked and lineage.covers(said, lineage.parsed(mark))
@@ -417,9 +421,9 @@ class Receiving:
         """A file here holds now what was made of what came."""
         place, known, theirs = coming.place, coming.known, coming.theirs
         told = coming.told if after != ours else _told(self.state, coming, ours, after)
-        self.state.set_lineage(place.path, digest(after), told)
+        self.state.set_lineage(place.key, digest(after), told)
         if coming.is_forked:
-            lineage.met(self.state, place.path, coming.said)
+            lineage.met(self.state, place.key, coming.said)
         parts.note(self.bank, self.state, place, after, told, theirs, lineage.spelt(coming.said))
         if after != ours:
             self._wrote(place, after)
@@ -437,11 +441,7 @@ class Receiving:
 
     def _sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
         """What of a content of ours may be sent, and why the rest may not."""
-        clean, reasons = self.sieve.sendable(place, data)
-        if clean is None:
-            return None, reasons
-        clean = scopes.without_others(self.bank, self.settings.scopes, self.known, place, clean)
-        return clean, reasons if clean is not None else (*reasons, "names only what is in another scope")
+        return self.sieve.sendable(place, data, scopes.foreign(self.settings.scopes, self.known, place))
 
     def _wrote(self, place: Place, after: bytes | None) -> None:
         """A file here was changed by what came."""
@@ -455,7 +455,7 @@ class Receiving:
 
     def _looked_at(self, place: Place, ours: bytes | None) -> lineage.Lineage:
         """Note what is here of a file; whose changes are in it."""
-        found = lineage.of(self.state, place.path, ours)
+        found = lineage.of(self.state, place.key, ours)
         parts.note(self.bank, self.state, place, ours, lineage.spelt(found))
         return found
 
@@ -517,7 +517,7 @@ def _note_origins(mine: bool, changes: Iterable[tuple[_Coming, bytes | None, byt
 def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
     """The lineage of what was made of what is here and what came."""
     have, said = coming.have, coming.said
-    path, is_old = coming.place.path, bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
+    path, is_old = coming.place.key, bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
     if after == ours and (is_old or coming.reasons):
         return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
     if coming.reasons:  # what was held back is not in it

@@ -1,30 +1,35 @@
-"""Which of a remote's scopes a file of ours is in, and what must not be said of it in another.
+"""Which of a remote's scopes a file of ours is in, and what is said of it in which of them.
 
-What is said beside the lanes names memories in plain words: `anchors.jsonl`, `replaced.jsonl`. Those files go to one
-scope. What they say of memories in another one stays here: whoever may not read a memory must not learn its name,
-either.
+What is said beside the lanes is about memories of all scopes, in one file each: `tombstones.jsonl`, `anchors.jsonl`,
+`replaced.jsonl`. It names memories, in plain words, or by hashes that whoever has the file can test guesses with. So at
+a remote each scope has such a file of its own, with the lines about its own memories: whoever may not read a memory
+must not learn its name, either, nor that it was deleted. A line that is about memories of several scopes, or of which
+it cannot be told any more, stays here. What was forgotten is told in the same way.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane.care.sync import local, travel
-from memlane.care.sync.state import Known
+from memlane.care.sync.state import Known, Settings, State
 from memlane.care.sync.travel import Place
 from memlane.core.errors import MemlaneError, StorageError
-from memlane.disk import anchors, files, replaced
+from memlane.core.model import Memory
+from memlane.disk import files, tombstones
+from memlane.disk.forgotten import hashed_id, hashed_stone
+from memlane.disk.forgotten_shared import Lines, Said, said
 from memlane.exchange.remotes import Entry
-from memlane.lanes import LANES, NAMES
+from memlane.lanes import LANES, NAMES, scan
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-FILES = (anchors.NAME, replaced.FILE)
-_NAMING = ("id", "old", "new")  # what in their lines is the id of a memory
+_NAMING = ("id", "old", "new")  # what in the lines of anchors and replacements is the id of a memory
+TAKEN = "has a name that is taken here in the scope"
 KnownFiles = Mapping[tuple[str, str], Known]  # what is known of the remote's files, by scope and path
 
 
@@ -33,54 +38,222 @@ def is_there(known: Known | None) -> bool:
     return known is not None and known.seen != b"" and known.common
 
 
-def of_ours(bank: Bank, scopes: Sequence[str], place: Place, data: bytes, known: Known | None) -> str:
+def of_ours(bank: Bank, state: State, settings: Settings, place: Place, data: bytes, known: Known | None) -> str:
     """The scope that a file of ours goes to: the one that its memory names, if we share it; else where it is."""
-    usual = known.scope if known else scopes[0]
-    if len(scopes) == 1 or not place.lane or place.shares_files:
-        return usual
-    named = travel.scope_in(data)
-    return named if named in scopes else usual
+    scopes = settings.scopes
+    if len(scopes) == 1 or place.scope:
+        return place.scope or (known.scope if known else scopes[0])
+    named = travel.scope_in(data) if place.lane and not place.shares_files else ""
+    if named in scopes:
+        return named
+    return known.scope if known else _usual(state, settings, place.path)
 
 
-def other(bank: Bank, scopes: Sequence[str], known: KnownFiles, place: Place, entry: Entry) -> str:
+def _usual(state: State, settings: Settings, path: str) -> str:
+    """The scope of what names none: the one that it has at another remote, else the first."""
+    found = (
+        scope
+        for other in state.remotes() if other.name != settings.name
+        for scope in settings.scopes if state.base(other.name, scope, path) is not None
+    )  # fmt: skip
+    return next(found, settings.scopes[0])
+
+
+def other(bank: Bank, state: State, settings: Settings, known: KnownFiles, place: Place, entry: Entry) -> str:
     """The scope that the name of an entry belongs to here, where it is another one."""
-    if len(scopes) == 1 or is_there(known.get((entry.scope, entry.path))):
+    scopes = settings.scopes
+    if len(scopes) == 1 or place.scope or is_there(known.get((entry.scope, entry.path))):
         return ""
     others = (scope for scope in scopes if scope != entry.scope)
     if taken := next((scope for scope in others if is_there(known.get((scope, entry.path)))), ""):
         return taken
     ours = local.read(bank, place) if place.lane else None
-    scope = of_ours(bank, scopes, place, ours, None) if ours is not None else entry.scope
+    scope = of_ours(bank, state, settings, place, ours, None) if ours is not None else entry.scope
     return scope if scope != entry.scope else ""
 
 
-def without_others(bank: Bank, scopes: Sequence[str], known: KnownFiles, place: Place, data: bytes) -> bytes | None:
-    """A content of ours without the lines that name what is in another scope than the first one alone; None where
-    nothing is left.
+def freed(known: KnownFiles) -> list[Known]:
+    """What was held back because its name was taken, and is not any more: as a file that was given another scope."""
+    held = [each for each in known.values() if each.held.startswith(TAKEN)]
+    there = {each.path for each in known.values() if is_there(each)} if held else set()
+    return [each for each in held if each.path not in there]
+
+
+def foreign(scopes: Sequence[str], known: KnownFiles, place: Place) -> set[str]:
+    """The scopes that a file of ours is not in."""
+    own = (scope for scope in scopes if is_there(known.get((scope, place.path))))
+    return {*scopes} - {next(own, scopes[0])}
+
+
+# -- what is said of memories beside them
+
+
+def part(bank: Bank, state: State, settings: Settings, known: KnownFiles, place: Place, scope: str) -> Place:
+    """A file beside the lanes, as far as it is about memories of this scope; any other file as it is."""
+    if place.lane or len(settings.scopes) == 1:
+        return place
+
+    def parted(lines: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[bytes]]:
+        bases = {each: local.lines_of(state.base(settings.name, each, place.path) or b"") for each in settings.scopes}
+        has = {each: {*base} for each, base in bases.items()}
+        whose = _whose(bank, state, settings, known, has, place.path, lines)
+        mine = {line: None for line in lines if scope in whose[line]}
+        in_order = {line: None for line in bases[scope] if line in mine} | mine  # as the others have them
+        return list(in_order), [line for line in lines if whose[line] != {scope}]
+
+    return place._replace(scope=scope, part=parted)
+
+
+def _whose(
+    bank: Bank, state: State, settings: Settings, known: KnownFiles, has: Mapping[str, set[bytes]], path: str,
+    lines: Sequence[bytes],
+) -> dict[bytes, set[str]]:  # fmt: skip
+    """The scopes that each line is said in; each `has` some already, as far as we know."""
+    whose = {line: {scope for scope in has if line in has[scope]} for line in lines}
+    if path == tombstones.FILE:
+        _add_stones(bank, state, settings, known, whose)
+        return whose
+    trashed = _Trash(bank)
+    for line in lines:
+        found = {of_memory(bank, state, settings, known, id, trashed) for id in _named(line)}
+        if found - {None}:
+            whose[line] = {scope for scope in has if found == {scope}}
+    return whose
+
+
+def _add_stones(bank: Bank, state: State, settings: Settings, known: KnownFiles, whose: dict[bytes, set[str]]) -> None:
+    """Add what new lines of `tombstones.jsonl` are about. One that a scope has already stays there: it says only by a
+    hash what it is about, and another member may have something else of that name.
     """
-    if place.path not in FILES or len(scopes) == 1:
-        return data
-    lines = local.lines_of(data)
-    kept = [line for line in lines if not any(_is_elsewhere(scopes, known, *file) for file in _named(bank, line))]
-    return data if len(kept) == len(lines) else b"".join(line + b"\n" for line in kept) or None
+    stones = bank.tombstones
+    new = [line for line, found in whose.items() if not found and stones.is_deletion(line)]
+    trashed = _Trash(bank)
+    for ids in (_ids_at_remote, _ids_here):
+        subjects = stones.subjects(new, ids(bank, known, trashed)) if new else {}
+        for line in new:
+            key, id = subjects.get(line, (b"", ""))
+            scope = of_memory(bank, state, settings, known, id, trashed) if id else None
+            if scope is not None:
+                whose[line] = {scope}
+                whose.setdefault(key, set()).add(scope)
+        new = [line for line in new if line not in subjects]
+    texts: dict[bytes, set[str]] = {}
+    for line, found in whose.items():
+        if stones.is_deletion(line):
+            texts.setdefault(stones.text_in(line), set()).update(found)
+    for line, found in whose.items():
+        if not found and not stones.is_deletion(line):  # somebody wanted it back
+            found |= texts.get(stones.text_in(line), set())
 
 
-def _is_elsewhere(scopes: Sequence[str], known: KnownFiles, path: str, file: str) -> bool:
-    """Whether a memory's own file is, or was, in another scope than the first one alone."""
-    first, *others = scopes
+def of_forgotten(
+    bank: Bank, state: State, settings: Settings, known: KnownFiles, there: Mapping[str, Lines]
+) -> Callable[[Said], Collection[str]]:
+    """What tells in which scopes a line about something forgotten is said. `there` are those that each has already.
+
+    A memory that stays although it is like a forgotten one is named in its own scope alone, whatever that one was in.
+    """
+    scopes = settings.scopes
+    if len(scopes) == 1:
+        return lambda _: scopes
+    whose: dict[tuple[str, bytes], Collection[str]] = {}
+    trashed = _Trash(bank)
+    new: list[Said] = []
+    for each in said(bank.tombstones.private):
+        if has := [scope for scope in scopes if each.line in there[scope].get(each.key, ())]:
+            whose[each.key, each.line] = has
+        elif each.scope in scopes:
+            whose[each.key, each.line] = [each.scope]
+        else:
+            new.append(each)
+    ids = [*_ids_at_remote(bank, known, trashed), *_ids_here(bank, known, trashed)] if new else []
+    stones = {
+        line: scope for scope in scopes if new
+        for line in local.lines_of(state.base(settings.name, scope, tombstones.FILE) or b"")
+    }  # fmt: skip
+    hashes: dict[str, dict[str, str | None]] = {}
+    before: Collection[str] = ()
+    for each in new:
+        key = bytes.fromhex(each.key)
+        if each.key not in hashes:
+            hashes[each.key] = {hashed_id(key, id): of_memory(bank, state, settings, known, id, trashed) for id in ids}
+            hashes[each.key] |= {hashed_stone(key, line): scope for line, scope in stones.items()}
+        value = json.loads(each.line)
+        about = str(value.get("kept") or value.get("stone") or value.get("id") or "")
+        scope = hashes[each.key].get(about)
+        if "text" in value:
+            found = before or scopes[:1]  # it follows the memory that it is the text of
+        elif scope is None:
+            found = () if "kept" in value else scopes[:1]
+        else:
+            found = [scope]
+        before = found if "kept" in value else ()
+        whose[each.key, each.line] = found
+    return lambda each: whose.get((each.key, each.line), ())
+
+
+class _Trash(dict[str, list[str]]):
+    """The files of deleted memories, by id; filled when it is first asked."""
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank: Bank | None = bank
+
+    def filled(self) -> _Trash:
+        if self._bank is not None:
+            for removed in self._bank.removed():
+                self.setdefault(removed.id, []).append(str(removed.path))
+            self._bank = None
+        return self
+
+
+def of_memory(bank: Bank, state: State, settings: Settings, known: KnownFiles, id: str, trashed: _Trash) -> str | None:
+    """The scope that a memory is in, or was in when it was deleted; None where that cannot be told."""
+    scopes = settings.scopes
+    name, _, native = id.partition(":")
+    if name not in NAMES:
+        return None
+    answers = bank.lane(name).answers
+    try:
+        file = answers.path_of(native)
+    except MemlaneError:
+        return None
+    path = f"{LANES[name].place}/{file[len(str(bank.lane(name).root)) + 1 :]}".strip("/")
+    there = [scope for scope in scopes if (one := known.get((scope, path))) and one.seen]
+    was = there or [scope for scope in scopes if (scope, path) in known]
+    if len(there) > 1:  # two files of one name
+        return None
+    usual = was[0] if was else _usual(state, settings, path)
+    if answers.shares_files:
+        return usual
     with suppress(StorageError, OSError):
-        return travel.scope_in(files.read_bytes(file, files.MAX_BYTES)) in others
-    return (first, path) not in known and any((scope, path) in known for scope in others)
+        named = travel.scope_in(files.read_bytes(file, files.MAX_BYTES))
+        return named if named in scopes else usual
+    found: set[str | None] = set()
+    for file in trashed.filled().get(id, ()):
+        with suppress(StorageError, OSError):
+            named = travel.scope_in(files.read_bytes(file, files.MAX_BYTES))
+            found.add(named if named in scopes else usual)
+    return (found or {*was} or {None}).pop() if len(found or was) <= 1 else None
 
 
-def _named(bank: Bank, line: bytes) -> Iterator[tuple[str, str]]:
-    """The name at remotes and the path here of each memory with a file of its own that a line names."""
-    with suppress(ValueError, TypeError, AttributeError, RecursionError):
+def _ids_at_remote(bank: Bank, known: KnownFiles, trashed: _Trash) -> Iterator[str]:
+    """The memories in files of their own that the remote has, or had; and those that were deleted here."""
+    yield from trashed.filled()
+    for path in dict.fromkeys(path for _, path in known):
+        place = travel.place_of(bank, path)
+        if isinstance(place, Place) and place.lane and (native := bank.lane(place.lane).answers.native_of(place.file)):
+            yield f"{place.lane}:{native}"
+
+
+def _ids_here(bank: Bank, known: KnownFiles, trashed: _Trash) -> Iterator[str]:
+    for lane in bank.present():
+        yield from (item.id for item in scan(lane) if isinstance(item, Memory))
+
+
+def _named(line: bytes) -> list[str]:
+    """The memories that a line names in plain words."""
+    with suppress(ValueError, RecursionError):
         said = json.loads(line)
-        for id in [said[key] for key in _NAMING if key in said]:
-            name, _, native = id.partition(":")
-            if name in NAMES and not bank.lane(name).answers.shares_files and bank.lane(name).answers.is_folder:
-                with suppress(MemlaneError):
-                    file = bank.lane(name).answers.path_of(native)
-                    below = file[len(str(bank.lane(name).root)) + 1 :]
-                    yield f"{LANES[name].place}/{below}".strip("/"), file
+        if isinstance(said, dict):
+            return [str(said[key]) for key in _NAMING if key in said]
+    return []

@@ -8,7 +8,7 @@ all. A reason names the kind of thing that was found and never the value.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 LOOKS_LIKE = "looks like it contains a secret or personal data"
+_ELSEWHERE = "holds memories that name another scope, which stay here: only notes go to a scope of their own"
 _NAMED = 5  # reasons of one file
 _FINGERPRINTS = 20  # of one sync: each takes a twentieth of a second, on purpose
 
@@ -59,9 +60,17 @@ class Sieve:
         """What of a content from elsewhere may be written here, None for nothing, and why the rest may not."""
         return self._passing(place, data, marks=False)
 
-    def sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
-        """What of a content of ours may be sent. What a person has marked as allowed in the file may."""
-        return self._passing(place, data, marks=True)
+    def sendable(
+        self, place: Place, data: bytes, foreign: Collection[str] = ()
+    ) -> tuple[bytes | None, tuple[str, ...]]:
+        """What of a content of ours may be sent. What a person has marked as allowed in the file may; what names one of
+        these scopes, in a file with many memories, may not.
+        """
+        clean, reasons = self._passing(place, data, marks=True)
+        if clean is None or not foreign or not place.lane or not self._bank.lane(place.lane).answers.shares_files:
+            return clean, reasons
+        left = self._without(place, clean, lambda memory: memory.scope in foreign)
+        return left or None, reasons if left == clean else (*reasons, _ELSEWHERE)
 
     def _passing(self, place: Place, data: bytes, *, marks: bool) -> tuple[bytes | None, tuple[str, ...]]:
         if len(data) > place.most:

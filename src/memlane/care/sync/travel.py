@@ -31,6 +31,7 @@ from memlane.lanes.answers import Answers
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
+Part = Callable[[Sequence[bytes]], tuple[Sequence[bytes], Sequence[bytes]]]  # the lines of it, and those that stay
 SIDE = (tombstones.FILE, anchors.NAME, replaced.FILE)
 LINES = "lines"  # the merge of files whose lines mean the same in any order
 # Programs take these for instructions, whoever wrote them.
@@ -51,7 +52,10 @@ _PLAIN = lazily(
 
 
 class Place(NamedTuple):
-    """A file that travels: its name at remotes, its path here, its lane ("" beside the lanes), and how it merges."""
+    """A file that travels: its name at remotes, its path here, its lane ("" beside the lanes), and how it merges.
+
+    Of one that has lines of several scopes, the `part` of one `scope`: see `memlane.care.sync.scopes`.
+    """
 
     path: str
     file: str
@@ -60,6 +64,13 @@ class Place(NamedTuple):
     comes_later: bool = False  # it is no main file of its lane
     is_derived: bool = False  # but for what a person wrote into it, which is what travels
     shares_files: bool = False  # it has many memories of its lane
+    scope: str = ""
+    part: Part | None = None
+
+    @property
+    def key(self) -> str:
+        """What its lineage is known by: each part has its own."""
+        return f"{self.scope}\n{self.path}" if self.scope else self.path
 
     @property
     def is_log(self) -> bool:
