@@ -124,6 +124,7 @@ torture-sync: setup postgres  ## five minutes of members who share three remotes
 
 simulate-sync: setup  ## 500 simulated teams; one that fails can be run again, and is cut short (docs/reliability.md)
 	$(BIN)/python tests/simulate_sync.py --seeds $(or $(SEEDS),1-500) --jobs 2 --shrink
+	$(BIN)/python tests/simulate_sync.py --seeds $(or $(SEEDS),1-500) --jobs 2 --shrink --scopes
 
 fuzz: setup  ## look for inputs that break a parser, with new examples each time, then the slowest ones
 	MEMLANE_FUZZ=1 $(BIN)/python -m pytest tests/test_fuzz.py

@@ -1,6 +1,6 @@
 """Members who share their memory, simulated: the same seed makes the same run, and a failure is cut short.
 
-    python tests/simulate_sync.py --seeds 1-200 [--steps 60] [--jobs 2] [--shrink]
+    python tests/simulate_sync.py --seeds 1-200 [--steps 60] [--jobs 2] [--shrink] [--scopes]
 
 torture_sync.py has real processes, databases and broken connections, and makes a thousand steps a minute; what fails
 there cannot be run again. Here a seed decides who uses which remotes and which lanes, and every step is decided by its
@@ -28,7 +28,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from memlane import Bank, Memory
 from memlane.care import sync
@@ -73,9 +73,14 @@ class Plan(NamedTuple):
     shares: tuple[tuple[str, ...], ...]
     late: tuple[int, ...]
     steps: tuple[Step, ...]
+    scopes: tuple[tuple[str, ...], ...] = ()  # of each member, with `--scopes`: simulated_scopes.py
 
 
-def plan(seed: int, count: int) -> Plan:
+def plan(seed: int, count: int, scopes: bool = False) -> Plan:
+    if scopes:
+        from simulated_scopes import scoped
+
+        return scoped(plan(seed, count), seed)
     dice = random.Random(f"plan {seed}")
     members = dice.randint(3, 6)
     uses = [*REMOTES[:2], *dice.choices(REMOTES, k=members - 2)]  # the first two are what holds all remotes together
@@ -101,6 +106,7 @@ class Run:
     seed: int
     plan: Plan
     figures: Figures = field(default_factory=Figures)
+    kind: ClassVar[type[Simulated]] = Simulated
 
     @property
     def members(self) -> int:
@@ -118,7 +124,8 @@ class Run:
             (folder / "memlane.toml").write_text(CONFIG)
             trust.record(user_state(), folder / "memlane.toml")
             (self.place / f"remotes{number}").write_text(uses)
-            member = Simulated(self.place, number, self.plan.lanes, self.plan.shares[number])
+            member = self.kind(self.place, number, self.plan.lanes, self.plan.shares[number])
+            member.scopes = self.plan.scopes[number] if self.plan.scopes else ()
             with Bank.init(folder) as member.bank:
                 sharing.share(member.bank, ["records"])
                 for name in SHARED if number == 0 else ():
@@ -189,6 +196,14 @@ def is_shared(name: str, lanes: Sequence[str]) -> bool:
     return not lanes or (lane if lane in EVERY_LANE else "notes") in lanes or name in travel.SIDE
 
 
+def run_of(given: Plan) -> type[Run]:
+    if not given.scopes:
+        return Run
+    from simulated_scopes import ScopedRun
+
+    return ScopedRun
+
+
 def simulate(seed: int, given: Plan, keep: str = "") -> dict[str, list[str]]:
     """What is wrong in the end; {} for nothing. In a process of its own."""
     shm = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -197,7 +212,7 @@ def simulate(seed: int, given: Plan, keep: str = "") -> dict[str, list[str]]:
     if (child := os.fork()) == 0:
         wrong: dict[str, Any] = {}
         try:
-            figures = Run(place, seed, given).go()
+            figures = run_of(given)(place, seed, given).go()
             kinds = ("differing", "lost", "back", "leaked", "broken")
             wrong = {name: getattr(figures, name) for name in kinds if getattr(figures, name)}
         except BaseException as error:
@@ -239,9 +254,9 @@ def shrunk(seed: int, given: Plan, wrong: dict[str, list[str]]) -> tuple[Step, .
     return tuple(left)
 
 
-def _one(job: tuple[int, int]) -> tuple[int, dict[str, list[str]]]:
-    seed, count = job
-    return seed, simulate(seed, plan(seed, count))
+def _one(job: tuple[int, int, bool]) -> tuple[int, dict[str, list[str]]]:
+    seed, count, scopes = job
+    return seed, simulate(seed, plan(seed, count, scopes))
 
 
 def main() -> int:
@@ -250,13 +265,14 @@ def main() -> int:
     words.add_argument("--steps", type=int, default=60)
     words.add_argument("--jobs", type=int, default=1)
     words.add_argument("--shrink", action="store_true")
+    words.add_argument("--scopes", action="store_true", help="members with some scopes each")
     words.add_argument("--keep", default="", help="copy what one seed leaves to this folder")
     words.add_argument("--left", default="", help="the numbers of the steps that are made; the others are left out")
     given = words.parse_args()
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
     if given.left or given.keep:
-        whole = plan(seeds[0], given.steps)
+        whole = plan(seeds[0], given.steps, given.scopes)
         chosen = {int(number) for number in given.left.split(",") if number}
         some = tuple(step for step in whole.steps if not chosen or step.number in chosen)
         wrong = simulate(seeds[0], whole._replace(steps=some), given.keep)
@@ -264,13 +280,13 @@ def main() -> int:
         return bool(wrong)
     bad = 0
     with ProcessPoolExecutor(given.jobs) as pool:
-        for seed, wrong in pool.map(_one, [(seed, given.steps) for seed in seeds]):
+        for seed, wrong in pool.map(_one, [(seed, given.steps, given.scopes) for seed in seeds]):
             if not wrong:
                 continue
             bad += 1
             print(f"seed {seed}: {json.dumps(wrong, indent=1)}", flush=True)
             if given.shrink:
-                whole = plan(seed, given.steps)
+                whole = plan(seed, given.steps, given.scopes)
                 left = shrunk(seed, whole, wrong)
                 print(f"seed {seed}, {whole.uses}, with --left {','.join(str(step.number) for step in left)}")
                 print("\n".join(f"  {step}" for step in left), flush=True)

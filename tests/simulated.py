@@ -54,6 +54,8 @@ class Simulated(Member):
     these lanes alone.
     """
 
+    scopes: tuple[str, ...] = ()
+
     def __init__(self, place: Path, number: int, lanes: tuple[str, ...], shares: tuple[str, ...] = ()) -> None:
         self.place, self.number, self.count, self.shares = place, number, 0, shares
         self.lanes = tuple(lane for lane in lanes if not shares or lane in shares) or shares

@@ -29,6 +29,12 @@ def test_simulated_members_come_to_the_same_memory() -> None:
     assert (done.stdout, done.returncode) == ("3 runs, 0 failed\n", 0)
 
 
+def test_simulated_members_have_what_is_in_their_scopes_and_nothing_else() -> None:
+    command = [sys.executable, str(HERE / "simulate_sync.py"), "--seeds", "4-6", "--steps", "40", "--scopes"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("3 runs, 0 failed\n", 0)
+
+
 # -- the harness itself
 
 
