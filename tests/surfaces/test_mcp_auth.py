@@ -469,6 +469,36 @@ def test_a_token_of_the_issuer_writes_in_the_name_of_its_subject(folder: Path) -
     assert Bank.open(folder).get("notes:tea").fields["author"] == "ann"
 
 
+def test_what_limits_a_token_of_the_issuer_is_never_overlooked(folder: Path) -> None:
+    Bank.open(folder).add("The plan is secret.", title="Plan", scope="skunk")
+    claims: tuple[dict[str, Any], ...] = (
+        {"scope": "memory:read", "scp": ["memory:in:billing"]},
+        {"scope": ["memory:read", "memory:in:billing"]},
+        {"scope": ["memory:read memory:in:billing"]},
+        {"scope": "memory:read memory:In:billing"},
+        {"scope": "memory:read memory:in"},
+        {"scope": "memory:read memory:in:"},
+        {"scope": "memory:read memory:inside:billing"},
+    )
+    odd: tuple[dict[str, Any], ...] = (
+        {"scope": ["memory:read", ["memory:in:billing"]]},
+        {"scope": ["memory:read", {"memory:in": "billing"}]},
+        {"scope": "memory:read", "scp": {"memory:in": "billing"}},
+        {"scope": {"memory:read": True}},
+        {"scope": 5},
+        {"scope": True},
+    )
+    with (
+        issuing(published(one=KEY)) as (keys, _),
+        served(folder, verifiers=lambda url: [Jwts(ISSUER, "memory", keys, url)]) as url,
+    ):
+        assert len(called(url, signed(scope="memory:read"), "list_memories")["memories"]) == 1
+        for claim in claims:
+            assert called(url, signed(**claim), "list_memories")["memories"] == [], claim
+        for claim in odd:
+            assert sent(url, authorization=f"Bearer {signed(**claim)}")[0] == 403, claim
+
+
 def test_no_other_token_gets_in(folder: Path) -> None:
     secret = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA"
     attacks = {

@@ -67,6 +67,8 @@ def add(bank: Path, access: Access, days: int = DAYS) -> str:
         raise InvalidInput("There is no such right.", hint=f"Use one of: {', '.join(RIGHTS)}.")
     if access.scopes is not None and not all(map(str.strip, access.scopes or ("",))):
         raise InvalidInput("A scope is empty.", hint="Name it, such as billing or team/*.")
+    if any("*" in scope[:-1] for scope in access.scopes or ()):
+        raise InvalidInput("A * stands for the rest of a name, at its end.", hint="Write it like team/*.")
     for scope in access.scopes or ():
         scope_given(scope)
     if not 1 <= days <= MOST_DAYS:

@@ -185,12 +185,13 @@ class LimitedLane:
 
     def _scope(self, given: str | None) -> str | None:
         """The scope of a new note: what is asked for, or the first that the access has."""
-        if self._access.covers(given):
+        if self._access.covers(given) and not (given or "").endswith("*"):
             return given
         named = [scope for scope in self._access.scopes or () if not scope.endswith("*")]
         if given is None and named:
             return named[0]
-        hint = f"Give one of its scopes: {', '.join(map(shown, self._access.scopes or ()))}."
+        begun = [f"{scope[:-1]}NAME" for scope in self._access.scopes or () if scope.endswith("*")]
+        hint = f"Give one of its scopes: {', '.join(map(shown, (*named, *begun)))}."
         raise NotAllowed("The token may not write to that scope." if given else "It needs a scope.", hint=hint)
 
     @contextmanager

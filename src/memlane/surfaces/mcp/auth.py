@@ -36,7 +36,7 @@ from memlane.core.access import EVERYTHING, RIGHTS, Access, highest
 from memlane.core.errors import ConfigError
 from memlane.core.invisible import visible
 from memlane.surfaces.mcp import answers, resources
-from memlane.surfaces.mcp.jwts import Unavailable
+from memlane.surfaces.mcp.jwts import LIMITING, Unavailable
 
 PREFIX, INSIDE = "memory:", "memory:in:"
 SCOPES = [PREFIX + right for right in RIGHTS]
@@ -67,8 +67,9 @@ def access_of(token: AccessToken) -> Access:
 @lru_cache(MANY_TOKENS)  # to look whether a name is a secret takes longer than everything else
 def _access(name: str, scopes: tuple[str, ...]) -> Access:
     right = highest(scope.removeprefix(PREFIX) for scope in scopes if scope.startswith(PREFIX))
-    inside = tuple(scope.removeprefix(INSIDE) for scope in scopes if scope.startswith(INSIDE))
-    return Access(gate.redacted(visible(name)), right, inside or None)
+    limits = [scope for scope in scopes if scope.casefold().startswith(LIMITING)]
+    inside = tuple(scope.removeprefix(INSIDE) for scope in limits if scope.startswith(INSIDE))
+    return Access(gate.redacted(visible(name)), right, inside if limits else None)  # one that is misspelt limits, too
 
 
 def caller(ctx: Context) -> Access:

@@ -25,6 +25,7 @@ ALGORITHMS = [
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 ]  # fmt: skip
 KINDS = ("RSA", "EC", "OKP")
+LIMITING = "memory:in"  # what words of a token begin with that limit it, also where they are misspelt
 LONGEST = 16 * 1024  # characters of a token
 MAX_KEYS = 512 * 1024  # bytes of what is published
 TIMEOUT = 5.0  # seconds to fetch it
@@ -166,7 +167,14 @@ def _usable(published: Any) -> dict[str, jwt.PyJWK]:
 
 
 def _scopes(claims: dict[str, Any]) -> list[str]:
-    """The scopes of a token: `scope` is words, `scp` words or a list."""
-    given = claims.get("scope", claims.get("scp", ""))
-    words = given.split() if isinstance(given, str) else given if isinstance(given, list) else []
-    return [word for word in words if isinstance(word, str)]
+    """The scopes of a token: of `scope`, else of `scp`, words or a list of them; and what the other one limits it to.
+
+    None at all where one of them is something else: it may have been what limits the token.
+    """
+    given = [claims[name] for name in ("scope", "scp") if claims.get(name) is not None]
+    lists = [each if isinstance(each, list) else [each] for each in given]
+    if not all(isinstance(part, str) for parts in lists for part in parts):
+        return []
+    words = [[word for part in parts for word in part.split()] for parts in lists]
+    limits = [word for each in words[1:] for word in each if word.casefold().startswith(LIMITING)]
+    return [*words[0], *limits] if words else []

@@ -23,7 +23,7 @@ from memlane import __version__, config, gate
 from memlane.core.errors import ConfigError, InvalidInput, NotEnabled, NotFound
 from memlane.core.invisible import visible
 from memlane.gate.outgoing import cleaned
-from memlane.surfaces.mcp import answers, calls, prompts, resources, toolsets
+from memlane.surfaces.mcp import answers, calls, prompts, resources, scoped, toolsets
 from memlane.surfaces.mcp.answers import Answer, Packed
 from memlane.surfaces.mcp.auth import caller
 from memlane.surfaces.mcp.calls import Call
@@ -54,6 +54,7 @@ correct or delete what is wrong. An error says what to do next; in a call that i
 """
 _MODERN = "2026-07-28"  # the revision from which on a missing resource is INVALID_PARAMS
 _LEGACY_NOT_FOUND = -32002
+_INSTRUCTING = ("initialize", "server/discover")  # whose results have instructions
 _HOUR, _NOW = (CacheHint(ttl_ms=ttl, scope="private") for ttl in (3_600_000, 0))  # tools are by what a token may do
 
 Context = ServerRequestContext[Any, Any]
@@ -128,7 +129,7 @@ class _Handlers:
             on_get_prompt=self.get_prompt,
             on_completion=self.complete,
         )
-        server.middleware.append(_redact_errors)
+        server.middleware += [_redact_errors, _instruct]
         server.tools, server.answered = self.tools, self.answered
         return server
 
@@ -153,13 +154,17 @@ class _Handlers:
 
     async def list_tools(self, ctx: Context, params: ListParams) -> types.ListToolsResult:
         access = caller(ctx)
-        return types.ListToolsResult(tools=[tool.definition for tool in self.tools.values() if access.may(tool.right)])
+        return types.ListToolsResult(
+            tools=[tool.definition for tool in self.tools.values() if scoped.is_offered(tool, access)]
+        )
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self.tools.get(params.name)
         if tool is None:
-            near = get_close_matches(params.name, self.tools, 1)
-            instead = f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(self.tools)}."
+            access = caller(ctx)
+            offered = [tool.name for tool in self.tools.values() if scoped.is_offered(tool, access)]
+            near = get_close_matches(params.name, offered, 1)
+            instead = f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(offered)}."
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool. {instead}")
         call = Call(tool.name, params.arguments or {}, _client(ctx), caller(ctx))
         given = await self.answered(call, _reporter(ctx))
@@ -174,6 +179,8 @@ class _Handlers:
     async def answered(self, call: Call, report: Report) -> Answer | Packed:
         """The answer to a call of a tool that there is: that of a reader is packed."""
         tool = self.tools[call.tool]
+        if refused := scoped.refusal(tool, call.access):
+            return answers.failure(refused, tool.name, self.tools)
         with self._under_way() as others:
             if others and tool.reads:
                 self.readers.start(call.access)
@@ -262,6 +269,17 @@ async def _redact_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
         data = error.error.data
         redacted = gate.redacted(data) if isinstance(data, str) else data
         raise MCPError(error.error.code, gate.redacted(error.error.message), redacted) from None
+
+
+async def _instruct(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Tell whoever may use some scopes alone what holds for them."""
+    result = await call_next(ctx)
+    if ctx.method in _INSTRUCTING and (access := caller(ctx)).scopes is not None:
+        said = scoped.instructions(INSTRUCTIONS, access)
+        if isinstance(result, BaseModel):
+            return result.model_copy(update={"instructions": said})
+        return {**result, "instructions": said} if isinstance(result, dict) else result
+    return result
 
 
 @contextmanager
