@@ -233,3 +233,23 @@ def test_what_names_no_scope_is_in_the_same_one_at_every_remote(tmp_path: Path, 
     assert sorted(rows(str(tmp_path / "second"), "skunk")) == [
         ".memlane/forgotten", "gone-hippogriff.md", "hippogriff.md", "lost-hippogriff.md", "tombstones.jsonl",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("front", "why"),
+    [
+        ("scope: skunk\nscope: skunk", "has front matter that cannot be read: it may name another scope"),
+        ("scope: skunk\ntags: [", "has front matter that cannot be read: it may name another scope"),
+        ("scope: Skunk", "names a scope that is not quite skunk"),
+        ("scope: 'skunk '", "names a scope that is not quite skunk"),
+    ],
+)
+def test_what_may_be_meant_for_another_scope_goes_to_none(join: Join, front: str, why: str) -> None:
+    ann, bob = join("ann"), join("bob")
+    (Path(ann.root) / "plan.md").write_text(f"---\n{front}\n---\nThe hippogriff ships in May.\n")
+    synced(ann, bob)
+    assert [(held.path, held.why) for held in sync.status(ann)[0].unsent] == [("plan.md", why)]
+    assert list(Path(bob.root).rglob("*.md")) == []
+    (Path(ann.root) / "plan.md").write_text("---\nscope: shared\n---\nIt is for all.\n")
+    synced(ann, bob)
+    assert [path.name for path in Path(bob.root).rglob("*.md")] == ["plan.md"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from test_mcp_auth import served
 
 from memlane import Bank, MemlaneError
 from memlane.bank.limited import Limited
+from memlane.care import sync
 from memlane.config import trust, user_state
 from memlane.config.settings import TOOLSETS
 from memlane.core.access import Access
+from memlane.exchange import remotes
 from memlane.lanes.limited import NotAllowed
 from memlane.surfaces.mcp import toolsets
 from memlane.surfaces.mcp.scoped import IN_SCOPES
@@ -168,3 +171,28 @@ def test_a_token_for_all_names_that_begin_alike_is_asked_for_one(folder: Path) -
             part.add("Where does it go?", scope=scope)
         assert refused.value.hint == "Give one of its scopes: team/NAME."
     assert part.add("There it goes.", scope="team/one").scope == "team/one"
+
+
+def test_what_such_a_token_writes_goes_to_the_remotes_and_no_error_names_anything_else(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    remote = tmp_path_factory.mktemp("remote")
+    (folder / "memlane.toml").write_text('[memory]\nenabled = true\nsync = "on-write"\n')
+    trust.record(user_state(), folder / "memlane.toml")
+    with Bank.open(folder) as bank:
+        sync.add(bank, "team", str(remote))
+        sync.sync(bank)
+
+    async def run(client: Any) -> Any:
+        first = await client.call_tool("remember", {"text": "Refunds take two days."})
+        remote.rename(remote.with_name("away"))
+        second = await client.call_tool("remember", {"text": "Carts expire after a day."})
+        return first.is_error, second.content[0].text
+
+    assert connected(folder, "memory:write memory:in:billing", run) == (
+        False,
+        "Stored here, not yet at the remote. Do not store it again: the next sync sends it.",
+    )
+    with closing(remotes.opened(str(remote.with_name("away")))) as there:
+        paths = [entry.path for page, _ in there.changes("") for entry in page]
+    assert sorted(paths) == ["invoices.md", "plan.md", "scopes/billing/refunds-take-two-days.md"]

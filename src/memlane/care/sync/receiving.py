@@ -441,6 +441,8 @@ class Receiving:
 
     def _sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
         """What of a content of ours may be sent, and why the rest may not."""
+        if why := scopes.doubt(self.bank, self.settings.scopes, place, data):
+            return None, (why,)
         return self.sieve.sendable(place, data, scopes.foreign(self.settings.scopes, self.known, place))
 
     def _wrote(self, place: Place, after: bytes | None) -> None:

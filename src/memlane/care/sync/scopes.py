@@ -18,8 +18,9 @@ from memlane.care.sync import local, travel
 from memlane.care.sync.state import Known, Settings, State
 from memlane.care.sync.travel import Place
 from memlane.core.errors import MemlaneError, StorageError
+from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.model import Memory
-from memlane.disk import files, tombstones
+from memlane.disk import files, names, tombstones
 from memlane.disk.forgotten import hashed_id, hashed_stone
 from memlane.disk.forgotten_shared import Lines, Said, said
 from memlane.exchange.remotes import Entry
@@ -77,6 +78,22 @@ def freed(known: KnownFiles) -> list[Known]:
     held = [each for each in known.values() if each.held.startswith(TAKEN)]
     there = {each.path for each in known.values() if is_there(each)} if held else set()
     return [each for each in held if each.path not in there]
+
+
+def doubt(bank: Bank, scopes: Sequence[str], place: Place, data: bytes) -> str:
+    """Why it is not clear which scope a file of ours is meant for, so that it goes to none; "" nearly always."""
+    if len(scopes) == 1 or not place.lane or bank.lane(place.lane).answers.shares_files or place.is_log:
+        return ""
+    text = data.decode(errors="replace")
+    front = find_front(text)
+    try:
+        named = str(load_front(text[front.start : front.end]).get("scope") or "") if front else ""
+    except FrontMatterError:
+        return "has front matter that cannot be read: it may name another scope"
+    if front is None and text.removeprefix("\ufeff").startswith("---") and "\nscope:" in text:
+        return "has front matter without an end: it may name another scope"
+    meant = [scope for scope in scopes if names.folded(scope) == names.folded(named.strip())]
+    return f"names a scope that is not quite {meant[0]}" if meant and named not in scopes else ""
 
 
 def foreign(scopes: Sequence[str], known: KnownFiles, place: Place) -> set[str]:

@@ -117,12 +117,25 @@ def answer(
     with _as(bank, who, access), journal.change(tool.name) as change:
         result = cleaned(tool.run(bank, **arguments), bank.guard)
     if not tool.reads and bank.config["memory.sync"] == "on-write":
-        from memlane.care.sync import on_write
-
-        on_write(bank, change)
+        _send(bank, change, access)
     text, data = tool.answer(hints.in_remarks(result, tools))
     # a memory may keep characters that a model reads and nobody sees
     return Answer(visible(neutral(text)), neutral(data))
+
+
+def _send(bank: Bank, change: journal.Group, access: Access) -> None:
+    """Send what was just changed to the remotes. Raises MemlaneError, which says that it is stored here."""
+    from memlane.care.sync import on_write
+
+    if access.scopes is None:
+        on_write(bank, change)
+        return
+    try:
+        with Bank(bank.config) as whole:  # what travels is decided with a look at all of it
+            on_write(whole, change)
+    except MemlaneError:  # it may name what is not to be seen
+        hint = "Do not store it again: the next sync sends it."
+        raise MemlaneError("Stored here, not yet at the remote.", hint=hint, code="not_shared") from None
 
 
 @contextmanager
