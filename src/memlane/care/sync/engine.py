@@ -92,9 +92,14 @@ class _Run(Receiving):
             here = [each for each in here if not travel.is_gone(each[0].file)]
         new: list[tuple[Place, str]] = []
         changed: list[tuple[Place, str]] = []
-        for place, why in here:
+        paths = {place.path for place, _ in here}
+        gone = [each for each in gone if each.path not in paths]
+        moved = self.done.received or self.done.removed or any(each.seen for each in gone)
+        for place, why in sorted(here, key=lambda each: not each[0].lane):  # those beside the lanes last: see below
+            if place.scope and (moved or new or changed):
+                self._part_anew()
             known = self._known_of(place)
-            stamp = "" if place.scope else travel.stamp_of(place.file)  # a memory's line goes where the memory goes
+            stamp = travel.stamp_of(place.file)
             unknown = known is None or not known.version
             if unknown and not why and self.taken.setdefault(names.folded(place.path), place.path) != place.path:
                 why = TWIN
@@ -107,6 +112,7 @@ class _Run(Receiving):
                 self._refuse(place, known, why, stamp)
             else:
                 (changed if known else new).append((place, stamp))
+        new, changed = (sorted(each, key=lambda one: bool(one[0].lane)) for each in (new, changed))
         if only is None:  # else it was changed just now
             for lane in {place.lane for place, _ in (*new, *changed) if not place.is_derived}:
                 self._is_outdated(lane)  # whoever changed it may have been killed before that was written
@@ -121,10 +127,16 @@ class _Run(Receiving):
         if total:
             progress.tell("sending", total, total)
         self.state.stamp(self.name, stamped)
-        paths = {place.path for place, _ in here}
-        for known in [each for each in gone if each.path not in paths]:
+        for known in gone:
             self._send_deletion(known)
         return self.done.sent != before
+
+    def _part_anew(self) -> None:
+        """Look again at what is said beside memories: where they are may have changed."""
+        outdated = [each for each in self.known.values() if each.path in travel.SIDE and each.stamp]
+        for known in outdated:
+            known.stamp = ""
+        self.state.stamp(self.name, outdated)
 
     def _here(self, only: Collection[str] | None) -> Iterator[tuple[Place, str]]:
         paths = {path for (_, path), known in self.known.items() if known.version}
@@ -170,6 +182,8 @@ class _Run(Receiving):
                     batch, size = [], 0
                 batch.append((place, stamp, ours))
                 size += len(ours)
+            elif place.scope:  # nothing of it is of this scope
+                self._save(Known(place.scope, place.path, stamp=stamp), None)
         return alone + self._send_batch(batch)
 
     def _send_batch(self, batch: Iterable[tuple[Place, str, bytes]]) -> list[tuple[Place, str]]:
@@ -207,6 +221,9 @@ class _Run(Receiving):
         """Bring the remote to what is here; where it is already, what is known with a new stamp."""
         for _ in range(_ATTEMPTS):
             ours = local.read(self.bank, place)
+            if ours is None and known and place.scope and not known.version:
+                known.stamp = stamp  # nothing of it is of this scope
+                return known
             if ours is None:
                 return None  # it went just now: the next sync sees that
             if place.is_derived and known and (base := self._base(known)):
