@@ -74,3 +74,55 @@ def test_two_machines_with_the_same_state_lose_nothing_of_each_other(tmp_path: P
     assert contents(ann) == contents(bob)
     text = bob.get("notes:deploy").text
     assert [number for number in range(6) if f"Line {number}." not in text] == []
+
+
+@pytest.mark.parametrize("lane", ["notes", "topics", "layers"])
+def test_what_was_changed_after_a_disk_was_brought_back_does_not_stand_beside_what_it_was(
+    tmp_path: Path, lane: str
+) -> None:
+    """It was sent after the copy was made, so nothing there tells that others have it."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add("What is fetched before the other one.", title="A first one")
+    fields = {"topics": {"topic": "team", "subtopic": "work"}, "layers": {"project": "p", "file_type": "decisions"}}
+    title = {} if lane == "layers" else {"title": "Deploy"}
+    id = ann.add("Deploys go out on Tuesdays.", lane=lane, **title, **fields.get(lane, {})).id
+    (tmp_path / "copy").mkdir()
+    _copy(ann, tmp_path / "copy")
+    synced(ann, bob)
+    ann = _bring_back(ann, tmp_path / "copy")
+    ann.update(id, "We ship after lunch.")
+    synced(ann, bob, rounds=2)
+    assert contents(ann) == contents(bob)
+    texts = [memory.text.partition("**Problem:** ")[2] or memory.text for memory in bob.memories(lane)]
+    assert [text for text in texts if "fetched before" not in text] == ["We ship after lunch."]
+
+
+def test_an_entry_that_was_changed_after_a_disk_was_brought_back_does_not_stand_beside_what_it_was(
+    tmp_path: Path,
+) -> None:
+    """The file is another one by then, as somebody has added an entry."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    id = ann.add("Deploys go out on Tuesdays.", lane="topics", topic="team", subtopic="work", title="Deploy").id
+    (tmp_path / "copy").mkdir()
+    _copy(ann, tmp_path / "copy")
+    synced(ann, bob)
+    bob.topics.store("team/work", "Nobody ships on Fridays.", title="Fridays")
+    synced(bob)
+    ann = _bring_back(ann, tmp_path / "copy")
+    ann.update(id, "We ship after lunch.")
+    synced(ann, bob, rounds=2)
+    assert contents(ann) == contents(bob)
+    texts = sorted(memory.text.partition("**Problem:** ")[2] for memory in bob.memories("topics"))
+    assert texts == ["Nobody ships on Fridays.", "We ship after lunch."]
+
+
+def test_what_was_deleted_after_a_disk_was_brought_back_is_deleted_for_all(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    (tmp_path / "copy").mkdir()
+    _copy(ann, tmp_path / "copy")
+    synced(ann, bob)
+    ann = _bring_back(ann, tmp_path / "copy")
+    ann.delete("notes:deploy")
+    synced(ann, bob, rounds=2)
+    assert [name for bank in (ann, bob) for name in contents(bank) if name.endswith(".md")] == []

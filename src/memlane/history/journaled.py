@@ -16,7 +16,7 @@ from memlane.config import user_state
 from memlane.core.model import Memory
 from memlane.core.values import replace
 from memlane.disk import files, scratch
-from memlane.disk.journal import IN, Entry, Journal
+from memlane.disk.journal import APPEND, CUT, IN, Entry, Journal, hashed
 from memlane.disk.trash import TRASH
 from memlane.lanes import LANES, NAMES, Lane
 
@@ -111,15 +111,29 @@ def own_name(bank: Bank, path: str) -> str:
     return os.path.relpath(full, beside if beside and full.startswith(beside + os.sep) else home)
 
 
+def earlier(bank: Bank, path: str, data: bytes | None) -> Iterator[bytes]:
+    """The contents that a file had before it became this one, the latest first, as far as the journal tells without a
+    gap: where one is, as after a folder was brought back from a copy, nothing says what was made of what.
+    """
+    kept = bank.journal
+    hash = None if data is None else hashed(data)
+    for row in reversed(kept.rows_of([own_name(bank, path)], here=True)) if kept else ():
+        if kept is None or row.kind in (APPEND, CUT) or row.after != hash:
+            return
+        hash = row.before
+        if (text := kept.text(hash)) is not None:
+            yield text
+
+
 def under_earlier_names(kept: Journal, name: str) -> Iterator[Entry]:
     """What became of a file under the names that it had before it was moved to this one, as `share` does."""
     todo = [(row.other, row.row) for row in kept.rows_of([name]) if row.kind == IN]
     met = {name}
     while todo:
-        earlier, moved = todo.pop()
-        if earlier in met or TRASH in earlier.split("/"):
+        before, moved = todo.pop()
+        if before in met or TRASH in before.split("/"):
             continue
-        met.add(earlier)
-        rows = [row for row in kept.rows_of([earlier]) if row.row < moved]  # then, another memory may have the name
+        met.add(before)
+        rows = [row for row in kept.rows_of([before]) if row.row < moved]  # then, another memory may have the name
         todo += [(row.other, row.row) for row in rows if row.kind == IN]
         yield from rows

@@ -11,7 +11,7 @@ newer than it is, which they could do anyhow. It cannot cover what was changed h
 number that nobody guesses.
 
 A state folder may be an old one, from a backup, or a copy on another machine. Then somebody else has given numbers
-under the same name: `is_forked` tells, and neither side counts as the later one.
+under the same name: `forked` tells, and neither side counts as the later one.
 """
 
 from __future__ import annotations
@@ -67,13 +67,25 @@ def of(state: State, path: str, data: bytes | None) -> Lineage:
     return lineage
 
 
-def is_forked(state: State, path: str, said: Lineage) -> bool:
-    """Whether somebody else has counted changes of a file under a name of ours. Then we take another one."""
-    found = [name for name in state.names(path) | {state.me} if name in said]
-    forked = [name for name in found if not state.is_counted(path, name, said[name])]
-    if state.me in forked:
-        state.take_new_name()
-    return bool(forked)
+def forked(state: State, path: str, said: Lineage) -> set[str]:
+    """The names of ours under which somebody else has counted changes of a file, too."""
+    return _unknown(state, path, said, state.names(path) | {state.me})
+
+
+def is_our_own(state: State, path: str, said: Lineage) -> bool:
+    """Whether changes were counted under a name that we have or had, and nothing here tells of them: then what came may
+    be from here, and what is known here older than that.
+    """
+    return bool(_unknown(state, path, said, state.called))
+
+
+def _unknown(state: State, path: str, said: Lineage, names: set[str]) -> set[str]:
+    return {name for name in names & said.keys() if not state.is_counted(path, name, said[name])}
+
+
+def without_ours(state: State, said: Lineage) -> Lineage:
+    """The changes by others."""
+    return {name: count for name, count in said.items() if name not in state.called}
 
 
 def met(state: State, path: str, said: Lineage) -> None:

@@ -46,6 +46,13 @@ def note(
         state.has(place.path, {hash: said if hash in came else told for hash in found - here}, gone=here - found)
 
 
+def note_past(bank: Bank, state: State, place: Place, data: bytes) -> None:
+    """Note which versions are in what a file held here before, perhaps between two syncs."""
+    if place.lane and bank.lane(place.lane).answers.shares_files:
+        new = _parts(bank, place, data).keys() - state.had(place.path).keys()
+        state.has(place.path, dict.fromkeys(new, ""), gone=new)
+
+
 def merged(
     bank: Bank,
     state: State,

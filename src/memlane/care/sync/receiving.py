@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from memlane import config
@@ -18,7 +18,7 @@ from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
 from memlane.disk import names, tombstones, written
 from memlane.exchange.remotes import Entry, Remote, TooLarge
-from memlane.history.journaled import own_name
+from memlane.history.journaled import earlier, own_name
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
 
@@ -30,6 +30,7 @@ MOST_FILES, MOST_BYTES = 100_000, 2 << 30  # that one sync takes from a remote
 MOST_ENTRIES = 2_000_000  # that a remote lists
 EVERY = 100  # files between two words on how far it is
 BATCH_FILES, BATCH_BYTES = 1000, 4 << 20  # that are fetched, or sent, at once
+_EARLIER = 100  # contents of a file that are looked at where it seems to come from here
 _AGAIN = "could not be written"
 APART = "both sides changed it, and it cannot be merged"
 TWIN = "has a name that differs from another one only in case or Unicode form"
@@ -354,7 +355,10 @@ class Receiving:
     def _compare(self, coming: _Coming) -> None:
         """Know whether what comes was counted, or sent, by us."""
         place, entry, said = coming.place, coming.entry, coming.said
-        coming.is_forked = lineage.is_forked(self.state, place.key, said)
+        forked = lineage.forked(self.state, place.key, said)
+        if self.state.me in forked:
+            self.state.take_new_name()  # else both would go on counting under one
+        coming.is_forked = bool(forked)
         if mine := self.state.sent(self.name, entry.scope, entry.path):
             seen, mark, then = mine
             mine_is_in = mark and not coming.is_forked and lineage.covers(said, lineage.parsed(mark))
@@ -379,6 +383,9 @@ class Receiving:
         apart = bool(self.several and said and there and not knew and base in (ours, theirs))
         if ours is None and theirs is not None and theirs == base and said and self.sieve.is_wanted(place, theirs):
             base = None  # somebody has deleted it, too, and restored it: that is a change, though nothing of it shows
+        is_our_past = self._is_our_past(coming, ours)
+        if is_our_past:
+            base, apart = theirs, False  # what is here was made of it, though we do not know that we sent it
         # or it was made of what is here, which came over another remote: what this one had before does not count
         counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
         later = said and not counts and not forked and self._is_later(place, ours, said, have)
@@ -387,7 +394,7 @@ class Receiving:
         )
         if after not in (ours, theirs):
             after = self.sieve.without_gone(place, after)
-        coming.is_shared = after == theirs or _is_shared(self.sieve, place, ours)
+        coming.is_shared = after == theirs or (not is_our_past and _is_shared(self.sieve, place, ours))
         return self._noted(coming, ours, after)
 
     def _noted(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> bytes | None:
@@ -438,6 +445,20 @@ class Receiving:
         if not lineage.covers(said, have) or said.get(mine, 0) != have.get(mine, 0):
             return False
         return ours is None or self._sendable(place, ours)[0] == ours
+
+    def _is_our_past(self, coming: _Coming, ours: bytes | None) -> bool:
+        """Whether just this content became what is here, and came from here: what is known of remotes is from an old
+        copy of a disk, which does not tell that it was sent.
+        """
+        path, said, have = coming.place.key, coming.said, coming.have
+        if coming.theirs is None or not lineage.is_our_own(self.state, path, said):
+            return False
+        was_here = False
+        for before in islice(earlier(self.bank, coming.place.file, ours), _EARLIER):
+            parts.note_past(self.bank, self.state, coming.place, before)
+            was_here = was_here or before == coming.theirs
+        others = lineage.without_ours(self.state, said)
+        return was_here and lineage.covers(have, others) and not (have and lineage.covers(said, have))
 
     def _sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
         """What of a content of ours may be sent, and why the rest may not."""

@@ -10,7 +10,9 @@ files      of each file: the remote's version and a hash of its content there (`
 lineages   of each file here: what it held when it was last looked at, and whose changes are in that
 parts      of files with many memories: every version that was ever here, as a hash, the lineage of the content that it
            came with, and whether it is here now
-counted    of each file: the numbers that changes were given here, and those that somebody else gave under our name
+counted    of each file: the numbers that changes were given here, and those that somebody else gave under our name;
+           of the file "", the names that this bank had before. A row for each change, of about 50 bytes, is never
+           dropped: whoever was away for long brings old numbers, which would look like somebody else's
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot
@@ -40,7 +42,6 @@ from memlane.disk import files, locks, packing
 from memlane.exchange.remotes import SHARED
 
 FOLDER = "sync"
-VERSION = 5
 _TABLES = """
 CREATE TABLE remotes (
     name TEXT PRIMARY KEY, url TEXT NOT NULL, lanes TEXT NOT NULL, scopes TEXT NOT NULL, mine INTEGER NOT NULL,
@@ -75,6 +76,9 @@ CREATE TABLE counted (
     PRIMARY KEY (path, member, count)) WITHOUT ROWID;
 DELETE FROM lineages WHERE path = ''
 """  # a new name: which numbers were given under the old one is not known
+# from the beginning: what a copy of a disk was called that is brought back before its first sync is known then
+_SINCE_6 = "INSERT OR IGNORE INTO lineages VALUES ('', x'', lower(hex(randomblob(3))))"
+_SCHEMA = (_TABLES, _SINCE_2, _SINCE_3, _SINCE_4, _SINCE_5, _SINCE_6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +221,12 @@ class State:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.execute("PRAGMA synchronous = NORMAL")
             self.db.execute("PRAGMA secure_delete = ON")
-            if self._version() < VERSION:
+            if self._version() < len(_SCHEMA):
                 with self.transaction():  # somebody else may have been quicker
-                    for statements in (_TABLES, _SINCE_2, _SINCE_3, _SINCE_4, _SINCE_5)[self._version() :]:
+                    for statements in _SCHEMA[self._version() :]:
                         for statement in statements.split(";"):
                             self.db.execute(statement)
-                    self.db.execute(f"PRAGMA user_version = {VERSION}")
+                    self.db.execute(f"PRAGMA user_version = {len(_SCHEMA)}")
         except BaseException:
             self.db.close()
             raise
@@ -380,15 +384,19 @@ class State:
     @cached_property
     def me(self) -> str:
         """What this bank is called in lineages."""
-        with self.transaction():
-            if not self.lineage("")[1]:
-                self.set_lineage("", b"", os.urandom(3).hex())
-            return self.lineage("")[1]
+        return self.lineage("")[1]
 
     def take_new_name(self) -> None:
         """Be called something else in lineages from now on."""
-        self.set_lineage("", b"", os.urandom(3).hex())
+        with self.transaction():
+            self.count("", self.me, 0)
+            self.set_lineage("", b"", os.urandom(3).hex())
         self.__dict__.pop("me", None)
+
+    @property
+    def called(self) -> set[str]:
+        """What this bank is called in lineages, and what it was called before."""
+        return {self.me, *self.names("")}
 
     def count(self, path: str, member: str, number: int, *, given: bool = True) -> None:
         """Note the number that a change was `given` here, or somebody else has given under that name."""
