@@ -186,6 +186,56 @@ def test_a_branch_that_was_squashed_and_goes_on_is_merged_without_saying_anythin
     assert state(shared)[0] == "Text.\n\nSeen by one.\n\nSeen by two.\n\nMore."
 
 
+def _squashed(shared: Path) -> Path:
+    """A branch that was squashed into main, changed a note and an entry before that, and changes both again."""
+    with Bank.open(shared) as bank:
+        entry = bank.add("First.", lane="topics", title="Entry", topic="area", created_at="2025-01-02").id
+    save(shared)
+
+    def change(word: str) -> Callable[[Bank], object]:
+        return lambda bank: (
+            bank.update("notes:shared", text=f"{word}.\n"), bank.update(entry, text=f"{word}.")
+        )  # fmt: skip
+
+    other = branches(shared, lambda bank: bank.add("Something else.", title="Else"), change("Second"))
+    git(shared, "merge", "-q", "--squash", "other")
+    save(shared, "Squashed")
+    with Bank.open(other) as bank:
+        change("Third")(bank)
+    save(other)
+    return other
+
+
+def _said(folder: Path) -> list[str]:
+    with Bank.open(folder) as bank:
+        entries = [memory.text.partition("**Problem:** ")[2] for memory in bank.memories("topics")]
+        return [bank.get("notes:shared").text.strip(), *entries]
+
+
+@pytest.mark.parametrize("into", ["main", "branch"])
+def test_what_a_branch_changed_again_after_it_was_squashed_does_not_clash_with_what_it_was(
+    shared: Path, into: str
+) -> None:  # fmt: skip
+    other = _squashed(shared)
+    folder, merged = (shared, "other") if into == "main" else (other, "main")
+    git(folder, "merge", "-q", merged, "-m", "Merge")
+    assert _said(folder) == ["Third.", "Third."]
+
+
+def test_what_both_sides_changed_after_a_squash_stays_in_both_versions(shared: Path, run: Run) -> None:
+    _squashed(shared)
+    with Bank.open(shared) as bank:
+        bank.update("notes:shared", text="Another one.\n")
+    save(shared)
+    git(shared, "merge", "-q", "other", "-m", "Merge")
+    text, entry = _said(shared)
+    assert [word for word in ("Text.", "Second.", "Third.", "Another one.") if word in text] == [
+        "Third.", "Another one."
+    ]  # fmt: skip
+    assert entry == "Third."
+    assert "notes:shared\thas two versions of a text" in run("--bank", shared, "review", "--only", "versions").out
+
+
 def test_both_versions_of_a_text_are_kept_and_told(shared: Path, run: Run) -> None:
     other = branches(
         shared,

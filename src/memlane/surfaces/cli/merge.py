@@ -11,7 +11,6 @@ import click
 from memlane.bank import Bank
 from memlane.core.errors import MemlaneError
 from memlane.history.merge import drivers
-from memlane.history.merge import merge as merge_files
 from memlane.recall.address import native
 from memlane.surfaces.cli.options import as_json, ids_argument, open_bank, with_bank
 from memlane.surfaces.cli.output import print_json, print_written, say, take_text
@@ -50,7 +49,8 @@ def merge_driver(
 ) -> None:
     """Merge THEIRS into the file OURS, given what both began as: what git calls for files of a bank.
 
-    `memlane init --git` sets it up. PATH is only named in messages. Exit code 5, and OURS untouched, when the file
+    `memlane init --git` sets it up. PATH is what git calls the file: it is named in messages, and where both sides
+    changed the same, git is asked what they had in common last. Exit code 5, and OURS untouched, when the file
     cannot be merged by what it means. A secret that the other branch brings is merged, for git has it already, and
     named.
 
@@ -60,13 +60,13 @@ def merge_driver(
     from memlane.care import audit
     from memlane.disk import files
     from memlane.gate import DEFAULT
-    from memlane.lanes.merging import clashes
+    from memlane.history import squashed
 
     before = [files.read_bytes(os.path.abspath(file), files.MAX_LOG_BYTES) for file in (base, ours, theirs)]
-    merged = merge_files(format, *before)
+    merged = squashed.merged(format, before[0], before[1], before[2], path)
     if merged != before[1]:
         files.replace(str(ours), merged)
-    two_versions = bool(clashes(merged).difference(*map(clashes, before)))
+    two_versions = squashed.clashed(merged, *before)
     guard = DEFAULT
     with suppress(MemlaneError):  # a merge must not fail for want of a bank, nor of a sound configuration
         guard = open_bank(ctx).guard
