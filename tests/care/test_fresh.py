@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -320,6 +321,16 @@ def test_a_file_that_comes_later_is_anchored_then(bank: Bank, project: Path) -> 
     assert verdicts(bank) == {}
     write(project, "src/plan.py", "x = 1\n")
     assert verdicts(bank) == {"notes:plan": "fresh"}
+
+
+def test_what_is_written_anew_is_fresh_although_somebody_elses_clock_was_ahead(bank: Bank, project: Path) -> None:
+    bank.add("See `src/auth.py`.", title="auth")
+    path = project / ".memories/anchors.jsonl"
+    path.write_text(re.sub(r'"at":"20\d\d', '"at":"2098', path.read_text()))
+    write(project, "src/auth.py", "x = 1\n")
+    assert verdicts(bank) == {"notes:auth": "drifted"}
+    bank.update("notes:auth", text="See `src/auth.py`, which is short now.")
+    assert verdicts(bank) == {"notes:auth": "fresh"}
 
 
 def test_reading_resets_nothing(bank: Bank, project: Path) -> None:

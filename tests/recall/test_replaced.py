@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,14 @@ def test_another_bank_brings_it_along(bank: Bank, pair: tuple[Memory, Memory], t
 def test_the_graph_has_an_edge(bank: Bank, pair: tuple[Memory, Memory]) -> None:
     edges = [edge for edge in bank.graph()["edges"] if edge["edge_type"] == "SUPERSEDES"]
     assert [(edge["source"], edge["target"]) for edge in edges] == [(pair[1].id, pair[0].id)]
+
+
+def test_a_name_that_is_used_again_is_nobodys_successor_although_a_clock_was_ahead(
+    bank: Bank, pair: tuple[Memory, Memory]
+) -> None:
+    old, new = pair
+    path = bank.root / "replaced.jsonl"
+    path.write_text(re.sub(r'"at":"20\d\d', '"at":"2098', path.read_text()))
+    bank.delete(new.id)
+    again = bank.add("The ship is called Ship day.", title="Ship day")
+    assert (again.id, bank.get(old.id).superseded_by) == (new.id, None)

@@ -95,7 +95,7 @@ class Bank(Keyed):
         labels: dict[str, Any] = {"title": title, "tags": tags, "type": type, "scope": scope, "thread": thread}
         draft = drafted(text, **labels, created_at=created_at, replaces=replaces, expires=expires, fields=fields)
         memory = add(self, draft, lane, extra or {})
-        return memory if memory.duplicate else self._anchored(self._indexed(memory))
+        return memory if memory.duplicate else self._anchored(self._indexed(memory), is_new=True)
 
     def list(
         self,

@@ -370,11 +370,11 @@ class Opened:
         """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""
         return self.changed_code([memory]).get(memory.id, "")
 
-    def _anchored(self, memory: Memory) -> Memory:
+    def _anchored(self, memory: Memory, *, is_new: bool = False) -> Memory:
         """Note what the code is that a memory names. The memory is stored: what goes wrong here is but a remark."""
         try:
             if (watch := self.watch_of([memory])) is not None:
-                watch.anchor(memory, utc_now())
+                watch.anchor(memory, utc_now(), is_new=is_new)
         except (MemlaneError, OSError) as error:
             remark = f"the code that it names was not anchored: {error}"
             return replace(memory, remarks=(*memory.remarks, remark))

@@ -16,10 +16,10 @@ import json
 import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from memlane.core.dates import iso
+from memlane.core.dates import iso, moment
 from memlane.core.errors import NotFound, StorageError
 from memlane.core.model import Problem
 from memlane.disk import derived, files, log
@@ -76,14 +76,26 @@ class Replaced:
 
     def link(self, new: str, old: str, now: datetime) -> None:
         """Note that a memory takes the place of another. Raises StorageError."""
-        self._append({"old": old, "new": new, "at": iso(now)})
+        self._append({"old": old, "new": new, "at": self._stamp(old, new, now)})
 
     def end(self, id: str, now: datetime) -> None:
         """Note that this id names another memory now. Raises StorageError."""
         for old, new in self.links().items():
             for each in new:
                 if id in (old, each):
-                    self._append({"old": old, "new": each, "at": iso(now), "ended": True})
+                    self._append({"old": old, "new": each, "at": self._stamp(old, each, now), "ended": True})
+
+    def _stamp(self, old: str, new: str, now: datetime) -> str:
+        """The time for a line about a pair: now, or just after the newest one where another clock was ahead."""
+        quoted = json.dumps(old, ensure_ascii=False).encode(errors="replace")
+        self.links()  # reads what is new
+        lines = [line for file in self._files.values() for line in file.lines if quoted in line]
+        said = [str(log.json_of(line).get("at") or "") for line in lines if _pair(line) == (old, new)]
+        at, last = iso(now) or "", max(said, default="")
+        if last >= at and (before := moment(last)):
+            with suppress(OverflowError):
+                at = iso(before + timedelta(seconds=1)) or at
+        return at
 
     def readdress(self, old: str, new: str) -> None:
         """Let the lines about one id be about another, which the same memory has now. Raises StorageError."""

@@ -167,9 +167,13 @@ class Watch:
 
     # -- anchoring
 
-    def anchor(self, memory: Memory, now: datetime) -> None:
-        """Write anchors for the code that a memory names, as it is now. Raises StorageError, OSError."""
-        made = (self._made(memory.id, mention, sidecar.stamp(now)) for mention in mentions(memory))
+    def anchor(self, memory: Memory, now: datetime, *, is_new: bool = False) -> None:
+        """Write anchors for the code that a memory names, as it is now: later than those that there are, whatever
+        somebody else's clock said, unless the memory is new and has none. Raises StorageError, OSError.
+        """
+        found = mentions(memory)
+        known = sidecar.load(self.path, memory.id)[0].get(memory.id, {}) if found and not is_new else {}
+        made = (self._made(memory.id, mention, sidecar.stamp(now, known.get(mention))) for mention in found)
         sidecar.append(self.path, [anchor for anchor in made if anchor])
 
     def anchor_said(self, memories: Iterable[Memory]) -> None:
@@ -378,12 +382,23 @@ class Watch:
         return places
 
     def _compact(self, bank: Bank, named: Mapping[str, object], known: Anchors) -> None:
-        """Rewrite anchors.jsonl when most of its lines no longer count: memories that are gone, older anchors."""
+        """Rewrite anchors.jsonl when most of its lines no longer count: memories that are gone, older anchors.
+
+        With whom a bank is shared, the lines are shared, too, and some may have memories that are not here: those of
+        lanes or scopes that this bank does not share, and what is held back or still to come. Of what is not here only
+        what was deleted is gone then.
+        """
         lines = files.size_of(self.path) // 150
-        live = sum(len(known.get(id, ())) for id in named)
-        if lines > 3 * live + 1000:
+        if lines <= 3 * sum(len(known.get(id, ())) for id in named) + 1000:
+            return
+        from memlane.care.sync import state as remotes
+
+        with remotes.opened(bank.root) as state:
+            is_shared = state is not None and bool(state.remotes())
+        others = {id for id in known if is_shared and not bank.tombstones.may_hold(id)}
+        if lines > 3 * sum(len(known.get(id, ())) for id in others | named.keys()) + 1000:
             there = (memory.id for memory in bank.memories() if memory.status != "archived")
-            sidecar.compact(self.path, {*there, *(removed.id for removed in bank.removed())})
+            sidecar.compact(self.path, {*there, *(removed.id for removed in bank.removed()), *others})
 
 
 def _has(code: Code, place: str, symbol: str) -> bool:
