@@ -8,8 +8,9 @@ seed and its number alone: which member does what (verbs of torturing_sync.py an
 syncs, at which call its connection breaks, and at which write it is killed (that one in a child, which ends there as a
 killed process does). Some members join late, or share some lanes alone. In some runs they also edit files, decide about
 versions, undo, leave a remote and come back, lose what they know of remotes, or bring back an old copy of their disk,
-and somebody puts harm into the remotes. Those are folders. In the end all members must hold the same files, with
-everything that was acknowledged and nothing that was taken away.
+say what took the place of what, what the code was, and what their gates let pass (simulated_claims.py), and somebody
+puts harm into the remotes. Those are folders. In the end all members must hold the same files, with everything that was
+acknowledged and nothing that was taken away.
 
 With `--shrink`, steps of a run that fails are left out as long as it still fails. Prints the steps that are left.
 """
@@ -30,13 +31,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
+from simulated import Simulated, Step  # it sets the clock, before anything else asks for it
+
+# isort: split
 from memlane import Bank, Memory
 from memlane.care import sync
 from memlane.care.sync import travel
 from memlane.config import trust, user_state
 from memlane.exchange import sharing
 from memlane.lanes import scan
-from simulated import Simulated, Step  # it sets the clock, before anything else asks for it
+from simulated_claims import leaked_to, missing, secrets_in
 from torture_sync import CONFIG, Figures, Team, check_marks, contents
 from torturing_sync import LANES, MARK, SHARED, VERBS, marks, unarchived
 
@@ -59,6 +63,14 @@ ALSO: tuple[dict[str, int], ...] = (  # what happens in some runs
     {"lose": 6},
     {"harm": 15},
     {"decide": 10, "edit": 8, "rm": 4, "undo": 8, "rejoin": 5, "backup": 8, "revert": 4, "harm": 5},
+)
+CLAIMS: tuple[dict[str, int], ...] = (  # what members say of memories, in some runs
+    {},
+    {},
+    {"replace": 20},
+    {"speak": 10, "renew": 10, "accept": 15},
+    {"allow": 15},
+    {"replace": 8, "speak": 5, "renew": 5, "accept": 8, "allow": 6},
 )
 ROUNDS = 12
 
@@ -86,6 +98,7 @@ def plan(seed: int, count: int, scopes: bool = False) -> Plan:
     uses = [*REMOTES[:2], *dice.choices(REMOTES, k=members - 2)]  # the first two are what holds all remotes together
     lanes = EVERY_LANE if dice.random() < 0.5 else dice.choice(FEW_LANES)
     verbs = VERBS | dice.choice(OFTEN) | dice.choice(ALSO)
+    verbs |= random.Random(f"claims {seed}").choice(CLAIMS)
     late = tuple(number for number in range(2, members) if dice.random() < 0.15)
     shares = [dice.choice(SOME_LANES) if number > 1 and dice.random() < 0.15 else () for number in range(members)]
     fates = dice.choice(((70, 15, 15), (30, 35, 35)))
@@ -145,6 +158,7 @@ class Run:
             with everybody[step.member].at(self.seed, step.number):
                 everybody[step.member].do_step(step)
         self.settle(everybody, len(self.plan.steps))
+        self.let_pass(everybody)
         self.check(everybody)
         return self.figures
 
@@ -167,6 +181,17 @@ class Run:
                 return
         self.figures.broken.append(f"files still move after {ROUNDS} rounds")
 
+    def let_pass(self, everybody: Sequence[Simulated]) -> None:
+        """Let everybody allow what some have let their gates pass: until then nobody else may have it."""
+        if stored := secrets_in(self.place):
+            for member in everybody:
+                with member.at(self.seed, 20_000):
+                    self.figures.leaked += leaked_to(member, contents(member.folder))
+                for number in stored:
+                    with member.at(self.seed, 20_000 + number):
+                        member.let_pass(number)
+            self.settle(everybody, 20_000)
+
     def check(self, everybody: Sequence[Simulated]) -> None:
         banks = [contents(self.place / f"member{number}") for number in range(self.members)]
         for member, bank in zip(everybody, banks, strict=True):
@@ -186,6 +211,9 @@ class Run:
             everywhere.append({match[0] for match in MARK.finditer(whole)})
         full = [member.number for member in everybody if not member.shares]
         check_marks(self, *([each[number] for number in full] for each in (memories, shown, everywhere)))  # type: ignore[arg-type]
+        roots = [self.place / f"member{number}" / ".memories" for number in range(self.members)]
+        lines = [json.loads(line) for path in self.place.glob("[0-9].jsonl") for line in path.read_bytes().splitlines()]
+        self.figures.lost += missing(self.place, [line for line in lines if line.get("said") == "try"], roots)
         if self.figures.refusals["lose lost"]:  # what was deleted or changed may be back with whoever lost all bases
             self.figures.back = [each for each in self.figures.back if "(forget)" in each]
 

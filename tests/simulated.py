@@ -21,13 +21,15 @@ dates.utc_now = lambda: clock[0]  # what asks for the time is imported after thi
 from memlane import Bank  # noqa: E402
 from memlane.care import sync  # noqa: E402
 from memlane.care.sync import engine, state  # noqa: E402
+from memlane.config import trust, user_state  # noqa: E402
 from memlane.core import alternatives  # noqa: E402
 from memlane.disk import files, log, together, written  # noqa: E402
 from memlane.exchange import remotes  # noqa: E402
 from memlane.exchange.remotes import Unreachable  # noqa: E402
 from memlane.history import undo  # noqa: E402
+from simulated_claims import Claiming  # noqa: E402
 from synced import Cut  # noqa: E402
-from torturing_sync import MARK, Member  # noqa: E402
+from torturing_sync import MARK  # noqa: E402
 
 SKEWS = (0, 3, -40, 400, -1, 0.1, -700, 30)  # days that a member's clock is wrong by
 WRITES = (
@@ -49,7 +51,7 @@ class Step(NamedTuple):
     after: bool = False
 
 
-class Simulated(Member):
+class Simulated(Claiming):
     """A member as torturing_sync.py has it, whose bank is open for the length of one step. With `shares`, it shares
     these lanes alone.
     """
@@ -69,11 +71,12 @@ class Simulated(Member):
         clock[0] = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=SKEWS[self.number % 8], seconds=number)
         self.dice, self.count = random.Random(f"{seed} {number}"), number
         secrets.randbelow = self.dice.randrange
+        trust.record(user_state(), self.folder / "memlane.toml")  # who is killed while allowing something says so again
         with Bank.open(self.folder) as self.bank:
             yield
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> Path:  # type: ignore[override]
         return self.place / f"member{self.number}"
 
     @property

@@ -24,7 +24,7 @@ def test_a_few_seconds_of_torture_leave_all_members_with_the_same_memory() -> No
 
 
 def test_simulated_members_come_to_the_same_memory() -> None:
-    command = [sys.executable, str(HERE / "simulate_sync.py"), "--seeds", "1-3", "--steps", "40"]
+    command = [sys.executable, str(HERE / "simulate_sync.py"), "--seeds", "4-6", "--steps", "40"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("3 runs, 0 failed\n", 0)
 
