@@ -18,6 +18,7 @@ from memlane.disk.forgotten_shared import MOST_KEYS
 from memlane.exchange import remotes
 from memlane.exchange.remotes import Unreachable
 from synced import at_remote, contents, member, sync_cut, synced
+from torturing import secret_of
 
 SAID = "Nadia's landlord raised the rent of the flat in Lindenstrasse to twelve hundred."
 
@@ -397,3 +398,29 @@ def test_a_remote_that_was_emptied_is_not_given_what_was_forgotten(tmp_path: Pat
     with pytest.raises(Unreachable, match="nothing of this bank any more"):
         synced(ann)
     assert sorted((tmp_path / "remote").rglob("*")) == before
+
+
+def test_the_only_record_of_the_vault_that_somebody_forgets_is_gone_at_the_remote(tmp_path: Path) -> None:
+    """The empty file that was left was nothing to send, and the remote kept the text."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    id = ann.add("The port of the API is 8080.", lane="vault").id
+    synced(ann, bob)
+    ann.forget(id)
+    synced(ann, bob)
+    assert [*bob.memories("vault")] == []
+    assert sorted(at_remote(tmp_path)) == [".memlane/forgotten"]
+
+
+def test_what_is_forgotten_is_gone_at_the_remote_although_the_rest_of_the_file_must_not_be_sent(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    id = ann.add("The port of the API is 8080.", lane="vault").id
+    synced(ann, bob)
+    secret = secret_of(1, 1)
+    with open(ann.root / "vault.jsonl", "a") as file:
+        line = (ann.root / "vault.jsonl").read_text()
+        file.write(line.replace(id.partition(":")[2], "0" * 12).replace("The port of the API is 8080.", secret))
+    synced(ann, bob)
+    ann.forget(id)
+    (done, _) = synced(ann, bob)
+    assert sorted(at_remote(tmp_path)) == [".memlane/forgotten"]
+    assert [held.path for held in done.unsent] == ["vault.jsonl"]

@@ -84,12 +84,14 @@ class _Run(Receiving):
         """Send what was changed here, or these files only; whether anything was."""
         before = self.done.sent
         here = [(part, why) for place, why in self._here(only) for part in self._parts(place)]
+        emptied = {place for place, _ in here if self._is_emptied(place)}
         gone: Collection[Known] = self.known.values()
         if only is None:
-            self._refuse_mass_deletion({place.path for place, _ in here})
+            self._refuse_mass_deletion({place.path for place, _ in here if place not in emptied})
         else:
             gone = [known for place, _ in here if (known := self._known_of(place))]
             here = [each for each in here if not travel.is_gone(each[0].file)]
+        here = [each for each in here if each[0] not in emptied]
         new: list[tuple[Place, str]] = []
         changed: list[tuple[Place, str]] = []
         paths = {place.path for place, _ in here}
@@ -235,6 +237,9 @@ class _Run(Receiving):
             clean, reasons = self._sendable(place, ours)
             clean = self.sieve.remembered(place, clean, cut=False)
             if clean is None:
+                if known and place.is_log and is_there(known) and self._base(known) == b"":
+                    self._send_deletion(known, moved=True)  # all that others have of it was forgotten
+                    known = self.known[known.scope, known.path]
                 self._refuse(place, known, "; ".join(reasons) or "says what was forgotten", stamp)
                 return None
             try:
@@ -318,7 +323,8 @@ class _Run(Receiving):
                 self._save(known, self._base(known))
             return
         place = self._part(place, known.scope)
-        if (place.lane and place.lane not in self.lanes) or not (moved or travel.is_gone(place.file)):
+        is_gone = moved or travel.is_gone(place.file) or self._is_emptied(place)
+        if (place.lane and place.lane not in self.lanes) or not is_gone:
             return  # what cannot be read now is not deleted
         if not place.is_derived:
             self._is_outdated(place.lane)
@@ -369,9 +375,25 @@ class _Run(Receiving):
         if self._base(known) == b"":
             return True
         place = travel.place_of(self.bank, known.path)
+        if isinstance(place, Place) and self._is_emptied(place):
+            return True
         name = own_name(self.bank, place.file) if isinstance(place, Place) else known.path
         last = self.bank.journal.rows_of([name], here=True) if self.bank.journal else []
         return bool(last) and last[-1].after is None and last[-1].kind in (journal.WRITE, journal.OUT)
+
+    def _is_emptied(self, place: Place) -> bool:
+        """Whether memlane itself took the last line out of a log, which stays as an empty file. One that it did not
+        leave so may be an accident.
+        """
+        if not place.is_log or travel.is_gone(place.file) or files.size_of(place.file):
+            return False
+        if local.read(self.bank, place) is not None:  # somebody rewrites it just now
+            return False
+        known, kept = self._known_of(place), self.bank.journal
+        if known and self._base(known) == b"":
+            return True  # all of it was forgotten
+        name = own_name(self.bank, place.file)
+        return kept is not None and bool(kept.rows_of([name], here=True)) and not kept.content(name, place=kept.home)
 
     def _is_ours(self, path: str) -> bool:
         place = travel.place_of(self.bank, path)
