@@ -222,6 +222,42 @@ def test_what_a_branch_changed_again_after_it_was_squashed_does_not_clash_with_w
     assert _said(folder) == ["Third.", "Third."]
 
 
+@pytest.mark.parametrize("lane", ["notes", "topics", "vault"])
+def test_what_a_branch_made_and_changed_after_it_was_squashed_does_not_stand_beside_what_it_was(
+    shared: Path, lane: str
+) -> None:  # fmt: skip
+    ids = []
+
+    def make(bank: Bank) -> None:
+        fields = {"topic": "area", "title": "New", "created_at": "2025-01-02"} if lane == "topics" else {}
+        title = {"title": "New"} if lane == "notes" else {}
+        ids.append(bank.add("First.", lane=lane, **title, **fields).id)
+
+    other = branches(shared, lambda bank: bank.add("Something else.", title="Else"), make)
+    git(shared, "merge", "-q", "--squash", "other")
+    save(shared, "Squashed")
+    with Bank.open(other) as bank:
+        bank.update(ids[0], text="Second.")
+    save(other)
+    git(shared, "merge", "-q", "other", "-m", "Merge")
+    with Bank.open(shared) as bank:
+        texts = [memory.text for memory in bank.memories(lane)]
+    assert [text.partition("**Problem:** ")[2] or text for text in texts if "First." in text or "Second." in text] == [
+        "Second."
+    ]
+
+
+def test_what_main_took_back_after_a_squash_is_merged_as_git_says(shared: Path) -> None:
+    with Bank.open(shared) as bank:
+        before = bank.get("notes:shared").text
+    other = _squashed(shared)
+    git(shared, "revert", "--no-edit", "HEAD")
+    with Bank.open(shared) as bank:
+        assert bank.get("notes:shared").text == before
+    git(shared, "merge", "-q", "other", "-m", "Merge")
+    assert _said(shared) == _said(other) == ["Third.", "Third."]
+
+
 def test_what_both_sides_changed_after_a_squash_stays_in_both_versions(shared: Path, run: Run) -> None:
     _squashed(shared)
     with Bank.open(shared) as bank:

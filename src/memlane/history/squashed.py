@@ -1,9 +1,9 @@
 """A branch that was squashed, went on, and is merged again: what both sides had last, though git does not know.
 
 After `git merge --squash` git takes what the branch had become for somebody else's change. Merged once more, the branch
-clashes with what it was itself, and both would stay as versions. But both sides have had the file as it was squashed,
-byte for byte: it is what they have in common. Only `git merge` tells a driver what it merges; elsewhere, and where the
-other side had changed the file as well, nothing is known, and both versions stay.
+clashes with what it was itself: both would stay, as versions or as two entries. But both sides have had the file as it
+was squashed, byte for byte: it is what they have in common. Only `git merge` tells a driver what it merges; elsewhere,
+and where the other side had changed the file before the squash, nothing is known, and both stay.
 """
 
 from __future__ import annotations
@@ -13,25 +13,22 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlane.core.errors import MemlaneError
+from memlane.core.patterns import lazily
 from memlane.history import git
 from memlane.history.merge import merge
 from memlane.lanes.merging import clashes
 
-_HEAD = "GITHEAD_"  # git names in its environment what it merges
+_HEAD = lazily(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")  # git names in its environment what it merges
 _COMMITS = 500  # of each side that are looked at
 
 
 def merged(driver: str, base: bytes, ours: bytes, theirs: bytes, path: str | None) -> bytes:
-    """As `merge`, for a file of the work tree that git is merging: from what both sides had in common last, where that
-    leaves nothing in versions. Raises Unmergeable.
-    """
-    result = merge(driver, base, ours, theirs)
-    if path and clashed(result, base, ours, theirs):
+    """As `merge`, for a file that git is merging: from what both sides had in common last. Raises Unmergeable."""
+    if path and base not in (ours, theirs) and ours != theirs:
         with suppress(MemlaneError):  # git may not tell, and the merge goes on without
-            later = _common(path, ours, theirs)
-            again = result if later is None else merge(driver, later, ours, theirs)
-            return result if clashed(again, ours, theirs) else again
-    return result
+            if (later := _common(path, base, ours, theirs)) is not None:
+                return merge(driver, later, ours, theirs)
+    return merge(driver, base, ours, theirs)
 
 
 def clashed(result: bytes, *before: bytes) -> bool:
@@ -39,22 +36,24 @@ def clashed(result: bytes, *before: bytes) -> bool:
     return bool(clashes(result).difference(*map(clashes, before)))
 
 
-def _common(path: str, ours: bytes, theirs: bytes) -> bytes | None:
-    """The last content of a file that both sides had since they parted; None where git knows of none."""
-    heads = [name.removeprefix(_HEAD) for name in os.environ if name.startswith(_HEAD)]
-    top = git.top(Path.cwd())
-    if len(heads) != 1 or top is None or not git.usable(path):
+def _common(path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """The last content of a file that both sides had since they parted; None where git knows of none, or one side has
+    gone back behind it.
+    """
+    heads = [match[1] for match in map(_HEAD.fullmatch, os.environ) if match]
+    if len(heads) != 1 or not git.usable(path):
         return None
-    one, two = (git.commit_at(top, name) for name in ("HEAD", heads[0]))
-    listed = [blob for commit in (one, two) for _, blob in git.blobs_at(top, commit, [path])[0]]
-    if [*git.read_blobs(top, listed)] != [ours, theirs]:
-        return None  # it was renamed, or this is a merge on the way to another one
-    mine, yours = (_blobs(top, each, other, path) for each, other in ((one, two), (two, one)))
-    both = [blob for blob in mine if blob in yours]
-    if not both:
+    top = Path.cwd()  # of the work tree: git calls drivers there
+    mine, yours = (_blobs(top, one, other, path) for one, other in (("HEAD", heads[0]), (heads[0], "HEAD")))
+    if not {*mine} & {*yours}:
         return None
-    last = min(both, key=lambda blob: (mine.index(blob) + yours.index(blob), blob))
-    return next(git.read_blobs(top, [last]))
+    last = min({*mine} & {*yours}, key=lambda blob: (mine.index(blob) + yours.index(blob), blob))
+    now = [blob for commit in ("HEAD", heads[0]) for _, blob in git.blobs_at(top, commit, [path])[0]]
+    since = [*mine[: mine.index(last)], *yours[: yours.index(last)]]
+    common, *known = git.read_blobs(top, [last, *now, *since])
+    if known[: len(now)] != [ours, theirs] or base in known:
+        return None  # it was renamed, this is a merge on the way to another one, or what was squashed was taken back
+    return common
 
 
 def _blobs(top: Path, commit: str, other: str, path: str) -> list[str]:
