@@ -213,7 +213,12 @@ class Run:
         check_marks(self, *([each[number] for number in full] for each in (memories, shown, everywhere)))  # type: ignore[arg-type]
         roots = [self.place / f"member{number}" / ".memories" for number in range(self.members)]
         lines = [json.loads(line) for path in self.place.glob("[0-9].jsonl") for line in path.read_bytes().splitlines()]
-        self.figures.lost += missing(self.place, [line for line in lines if line.get("said") == "try"], roots)
+        tried = [line for line in lines if line.get("said") == "try"]
+        self.figures.lost += missing(self.place, tried, roots)
+        done = {line["n"] for line in lines if line.get("said") == "done"}
+        gone = {mark for line in tried if line["verb"] == "forget" and line["n"] in done for mark in line["touched"]}
+        there = {match[0] for member in everybody for text in member.at_remotes() for match in MARK.finditer(text)}
+        self.figures.back += [f"{mark} (forget) is at a remote" for mark in sorted(gone & there)]
         if self.figures.refusals["lose lost"]:  # what was deleted or changed may be back with whoever lost all bases
             self.figures.back = [each for each in self.figures.back if "(forget)" in each]
 

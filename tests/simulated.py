@@ -214,7 +214,7 @@ class Simulated(Claiming):
         for folder in (self.folder, self.home):
             shutil.rmtree(folder)
             shutil.copytree(f"{folder} then", folder, symlinks=True)
-        shared = {*_marks("\n".join(self._at_remotes()))}
+        shared = {*_marks("\n".join(self.at_remotes()))}
         lines = self._lines()
         before = int((self.place / f"lines{self.number}").read_text())
         tried = [line for line in lines[before:] if line.get("said") == "try"]
@@ -230,7 +230,8 @@ class Simulated(Claiming):
     def _lines(self) -> list[Any]:
         return [json.loads(line) for line in (self.place / f"{self.number}.jsonl").read_bytes().splitlines()]
 
-    def _at_remotes(self) -> Iterator[str]:
+    def at_remotes(self) -> Iterator[str]:
+        """Everything that its remotes have."""
         for name in self.remotes():
             with closing(remotes.opened(str(self.place / name))) as remote:
                 entries = [entry for page, _ in remote.changes("") for entry in page if not entry.deleted]
