@@ -134,8 +134,7 @@ class Receiving:
 
     def _fetch_again(self, these: Collection[Known]) -> None:
         for known in these:
-            place = self._place(known.path)
-            if isinstance(place, Place):
+            if isinstance(place := self._place(known.path), Place):
                 self._fetch(place, known.scope)
 
     # -- from the remote
@@ -383,8 +382,7 @@ class Receiving:
         apart = bool(self.several and said and there and not knew and base in (ours, theirs))
         if ours is None and theirs is not None and theirs == base and said and self.sieve.is_wanted(place, theirs):
             base = None  # somebody has deleted it, too, and restored it: that is a change, though nothing of it shows
-        is_our_past = self._is_our_past(coming, ours)
-        if is_our_past:
+        if is_our_past := _is_our_past(self.bank, self.state, coming, ours):
             base, apart = theirs, False  # what is here was made of it, though we do not know that we sent it
         # or it was made of what is here, which came over another remote: what this one had before does not count
         counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
@@ -446,20 +444,6 @@ class Receiving:
             return False
         return ours is None or self._sendable(place, ours)[0] == ours
 
-    def _is_our_past(self, coming: _Coming, ours: bytes | None) -> bool:
-        """Whether just this content became what is here, and came from here: what is known of remotes is from an old
-        copy of a disk, which does not tell that it was sent.
-        """
-        path, said, have = coming.place.key, coming.said, coming.have
-        if coming.theirs is None or not lineage.is_our_own(self.state, path, said):
-            return False
-        was_here = False
-        for before in islice(earlier(self.bank, coming.place.file, ours), _EARLIER):
-            parts.note_past(self.bank, self.state, coming.place, before)
-            was_here = was_here or before == coming.theirs
-        others = lineage.without_ours(self.state, said)
-        return was_here and lineage.covers(have, others) and not (have and lineage.covers(said, have))
-
     def _sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
         """What of a content of ours may be sent, and why the rest may not."""
         if why := scopes.doubt(self.bank, self.settings.scopes, place, data):
@@ -512,6 +496,21 @@ def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
     if ours is None or theirs is None:
         return ours
     return max(ours, theirs, key=lambda data: (len(data), data))
+
+
+def _is_our_past(bank: Bank, state: State, coming: _Coming, ours: bytes | None) -> bool:
+    """Whether just this content became what is here, and came from here: what is known of remotes is from an old copy
+    of a disk, which does not tell that it was sent.
+    """
+    said, have = coming.said, coming.have
+    if coming.theirs is None or not lineage.is_our_own(state, coming.place.key, said):
+        return False
+    was_here = False
+    for before in islice(earlier(bank, coming.place.file, ours), _EARLIER):
+        parts.note_past(bank, state, coming.place, before)
+        was_here = was_here or before == coming.theirs
+    others = lineage.without_ours(state, said)
+    return was_here and lineage.covers(have, others) and not (have and lineage.covers(said, have))
 
 
 def _is_shared(sieve: Sieve, place: Place, ours: bytes | None) -> bool:
