@@ -107,7 +107,7 @@ class Receiving:
                         self.known[known.scope, known.path] = known
             self.state.settle(remote.name)
         for scope, path in self.state.unheard(self.name):
-            place = self._place(path)
+            place = self._free(travel.place_of(self.bank, path))
             if isinstance(place, Place):
                 self._fetch(place, scope)
 
@@ -134,7 +134,7 @@ class Receiving:
 
     def _fetch_again(self, these: Collection[Known]) -> None:
         for known in these:
-            if isinstance(place := self._place(known.path), Place):
+            if isinstance(place := self._free(travel.place_of(self.bank, known.path)), Place):
                 self._fetch(place, known.scope)
 
     # -- from the remote
@@ -186,12 +186,8 @@ class Receiving:
         if lane and travel.is_derived_from(self.bank, lane):
             self.state.set_outdated(lane, True)
 
-    def _place(self, path: str) -> Place | str:
-        """Where a file of the remote goes, or why it is not taken."""
-        return self._free(travel.place_of(self.bank, path))
-
     def _free(self, place: Place | str) -> Place | str:
-        """A place that no other file has, or why it cannot be had."""
+        """The place that a file of the remote goes to, or why it is not taken."""
         if isinstance(place, str):
             return place
         return TWIN if travel.has_plainer_twin(self.bank, place) or not self._claims(place.path) else place
@@ -278,7 +274,7 @@ class Receiving:
         after: dict[Place, bytes | None] = {}
         with self.state.transaction():
             for coming in comings:
-                self._compare(coming)
+                _compare(self.name, self.state, coming)
                 after[coming.place] = self._decided(coming, None)
         _note_origins(self.settings.mine, ((coming, None, after[coming.place]) for coming in comings))
         made = local.create_all({place: data for place, data in after.items() if data is not None})
@@ -351,19 +347,6 @@ class Receiving:
         known.unsent = before.unsent if before else ""
         return _Coming(place, entry, data, full, theirs, reasons, before, base, known, lineage.parsed(entry.lineage))
 
-    def _compare(self, coming: _Coming) -> None:
-        """Know whether what comes was counted, or sent, by us."""
-        place, entry, said = coming.place, coming.entry, coming.said
-        forked = lineage.forked(self.state, place.key, said)
-        if self.state.me in forked:
-            self.state.take_new_name()  # else both would go on counting under one
-        coming.is_forked = bool(forked)
-        if mine := self.state.sent(self.name, entry.scope, entry.path):
-            seen, mark, then = mine
-            mine_is_in = mark and not coming.is_forked and lineage.covers(said, lineage.parsed(mark))
-            if seen == coming.known.seen or mine_is_in:
-                coming.base = then  # it arrived, though we were not told
-
     def _decided(self, coming: _Coming, ours: bytes | None) -> bytes | None:
         """What becomes of what is here; noted before it is written. Raises Unmergeable."""
         place, base, theirs, said = coming.place, coming.base, coming.theirs, coming.said
@@ -404,7 +387,7 @@ class Receiving:
     def _merge(self, coming: _Coming) -> bool:
         """Merge what comes into what is here; False where that cannot be."""
         known = coming.before or Known(coming.entry.scope, coming.entry.path)
-        self._compare(coming)
+        _compare(self.name, self.state, coming)
         try:
             ours, after = local.settle(self.bank, coming.place, lambda ours: self._decided(coming, ours))
         except Unmergeable as error:
@@ -496,6 +479,20 @@ def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
     if ours is None or theirs is None:
         return ours
     return max(ours, theirs, key=lambda data: (len(data), data))
+
+
+def _compare(remote: str, state: State, coming: _Coming) -> None:
+    """Know whether what comes was counted, or sent, by us."""
+    entry, said = coming.entry, coming.said
+    forked = lineage.forked(state, coming.place.key, said)
+    if state.me in forked:
+        state.take_new_name()  # else both would go on counting under one
+    coming.is_forked = bool(forked)
+    if mine := state.sent(remote, entry.scope, entry.path):
+        seen, mark, then = mine
+        mine_is_in = mark and not coming.is_forked and lineage.covers(said, lineage.parsed(mark))
+        if seen == coming.known.seen or mine_is_in:
+            coming.base = then  # it arrived, though we were not told
 
 
 def _is_our_past(bank: Bank, state: State, coming: _Coming, ours: bytes | None) -> bool:
