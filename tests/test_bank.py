@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -108,6 +109,17 @@ def test_an_id_in_two_lanes_must_name_one(bank: Bank) -> None:
     with pytest.raises(InvalidInput) as caught:
         bank.get(id)
     assert caught.value.hint == f"Name one: notes:{id}, records:{id}."
+
+
+def test_a_file_whose_name_is_not_utf_8_is_not_found_by_it(bank: Bank) -> None:
+    """It is damage, which no list has: what cannot be written down cannot be journaled either."""
+    path = bank.root / os.fsdecode(b"caf\xe9.md")
+    path.write_text("Old, of another system.")
+    for call in (bank.get, bank.delete, bank.history, bank.restore, bank.notes.fetch):
+        for id in (path.stem, f"notes:{path.stem}", f"vault:{path.stem}", os.fspath(path)):
+            with pytest.raises((InvalidInput, NotFound)):
+                call(id)
+    assert path.exists()
 
 
 @pytest.mark.parametrize("id", ["nothing", "notes:nothing", "vault:nothing", "topics:a/b/c", "records:nothing"])

@@ -352,6 +352,24 @@ def test_init_of_a_broken_configuration_is_an_error(tmp_path: Path, data: bytes)
     assert tree(tmp_path) == {"memlane.toml": data}
 
 
+def test_no_bank_is_made_where_its_path_cannot_be_written_down(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    with pytest.raises(ConfigError, match="caf\ufffd has a name that is not UTF-8"):
+        Bank.init(folder)
+    assert tree(tmp_path) == {}
+
+
+def test_a_bank_whose_path_cannot_be_written_down_says_so(tmp_path: Path) -> None:
+    Bank.init(tmp_path).close()
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    for name in ("memlane.toml", ".memories"):
+        (tmp_path / name).rename(odd / name)
+    with pytest.raises(ConfigError, match="has a name that is not UTF-8"):
+        Bank.open(odd)
+
+
 def test_init_where_the_folder_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".memories").write_text("a file")
     with pytest.raises(StorageError):

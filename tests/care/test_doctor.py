@@ -661,6 +661,15 @@ def test_what_may_not_be_read_or_written_is_named_and_mended(site: Site) -> None
     assert after == [finding.to_dict() for finding in (read_only, stays)]
 
 
+def test_a_file_whose_name_is_not_utf_8_is_looked_into(site: Site, run: Run) -> None:
+    odd = site.write(os.fsdecode(b"caf\xe9.txt"), f"The key is {CANARY}\n")
+    for _ in range(2):  # then it is known
+        assert [finding.where for finding in site.found("secrets")] == [f"{odd}:1:12"]
+    assert run("doctor").code == 6
+    os.unlink(odd)
+    assert site.found("secrets") == []
+
+
 def test_a_clone_without_memories_yet_is_clean(site: Site) -> None:
     site.git("init")
     shutil.rmtree(site.root)

@@ -17,7 +17,7 @@ from commands import Run
 from conftest import tree
 from memlane import Bank
 from memlane.config import load
-from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
+from memlane.core.errors import AlreadyExists, ConfigError, InvalidInput, NotFound
 from memlane.disk import archive
 from memlane.exchange import backup
 
@@ -64,6 +64,13 @@ def test_a_restored_bank_is_the_bank_byte_for_byte(full: Bank, file: Path, tmp_p
         assert there.tombstones.deleted("The canary sings at the bottom of the ninth mine shaft.")
         assert there.add("It can be written to.").id == "notes:it-can-be-written-to"
         assert [one.verb for one in there.journal.changes()][2:] == [one.verb for one in full.journal.changes()]
+
+
+def test_a_file_whose_name_is_not_utf_8_comes_back(bank: Bank, tmp_path: Path) -> None:
+    (bank.root / os.fsdecode(b"caf\xe9.md")).write_text("Old, of another system.")
+    backup.write(bank, tmp_path / "backup.tar.gz")
+    done = backup.restore(tmp_path / "backup.tar.gz", tmp_path / "new")
+    assert bank_files(done.root) == {**bank_files(bank.root), os.fsdecode(b"caf\xe9.md"): b"Old, of another system."}
 
 
 def test_a_backup_is_for_its_owner_alone_and_replaces_nothing_unasked(full: Bank, file: Path) -> None:
@@ -238,6 +245,13 @@ def test_a_moved_bank_is_the_same_bank(run: Run, full: Bank, tmp_path: Path) -> 
     assert run("move", tmp_path).out == f"{tmp_path}/.memories\n"
     assert run("doctor", "--only", "missing", "--json").json["findings"] == []
     assert len(run("list", "--json").json) == len(ids) + 1
+
+
+def test_a_bank_is_not_moved_to_where_no_path_can_be_written_down(bank: Bank, tmp_path: Path) -> None:
+    before = tree(tmp_path)
+    with pytest.raises(ConfigError, match="has a name that is not UTF-8"):
+        backup.move(bank, tmp_path / os.fsdecode(b"caf\xe9"))
+    assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("place", [".", ".memories", ".memories/deep", "taken"])

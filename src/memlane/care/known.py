@@ -232,7 +232,7 @@ class Known:
     def of(self, *kinds: str) -> list[Fact]:
         """Everything of these kinds, in the order of the lanes' files."""
         query = f"SELECT path, id, value FROM facts WHERE kind IN ({marks(kinds)}) ORDER BY rowid"  # noqa: S608 - marks
-        found = [Fact(*row) for row in self.rows(query, *kinds)]
+        found = [Fact(facts.named(path), id, value) for path, id, value in self.rows(query, *kinds)]
         return sorted(found, key=lambda fact: self._order.get(fact.path, len(self._order)))
 
     @cached_property

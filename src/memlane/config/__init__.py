@@ -28,6 +28,7 @@ from memlane.config.places import absolute, expanded, way_to_a_bank
 from memlane.config.places import earlier_user_bank as earlier_user_bank
 from memlane.config.places import forgotten_texts as forgotten_texts
 from memlane.config.places import home as home
+from memlane.config.places import require_utf8 as require_utf8
 from memlane.config.places import user_bank as user_bank
 from memlane.config.places import user_file as user_file
 from memlane.config.places import user_state as user_state
@@ -182,6 +183,7 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
 def _loaded(file: Path | None, flags: Mapping[str, Any]) -> Config:
     data, distrust = _looked_at(file) if file else (b"", "")
     config = _config(file, list(_sources(flags, file, data, trusted=not distrust)), distrust)
+    require_utf8(config.root)
     _refuse_overlaps(config)
     return config
 

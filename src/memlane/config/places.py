@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlane.core.errors import ConfigError
+from memlane.disk.names import is_utf8
 
 if TYPE_CHECKING:
     from memlane.disk.forgotten import ForgottenTexts
@@ -42,6 +43,14 @@ def earlier_user_bank() -> Path:
 def user_state() -> Path:
     """Where memlane keeps what belongs to this machine: backups of changed configurations, logs."""
     return _own_folder("XDG_STATE_HOME", "~/.local/state") / "memlane"
+
+
+def require_utf8(place: Path) -> None:
+    """Raise ConfigError for a place whose path cannot be written down, as the index and the journal do."""
+    path = os.fspath(place)
+    if not path.isascii() and not is_utf8(path):
+        shown = os.fsencode(path).decode(errors="replace")
+        raise ConfigError(f"{shown} has a name that is not UTF-8.", hint="Rename the folder, or keep memory elsewhere.")
 
 
 def forgotten_texts(bank: Path) -> ForgottenTexts:

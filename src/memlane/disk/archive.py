@@ -76,7 +76,7 @@ def _pack(out: IO[bytes], contents: Iterable[tuple[str, bytes | Path]], facts: d
             with _source(content) as (size, data, digest):
                 member(name, size, data)
                 listed.append({"name": name, "size": size, "sha256": digest})
-        manifest = json.dumps({**facts, "files": listed}, ensure_ascii=False).encode()
+        manifest = json.dumps({**facts, "files": listed}).encode()  # ASCII: a name need not be UTF-8
         member(MANIFEST, len(manifest), io.BytesIO(manifest))
     return len(listed)
 

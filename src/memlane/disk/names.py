@@ -24,16 +24,23 @@ _PLAIN_KEY = lazily(r"[a-z0-9]+(?:[-_][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_][a-z0-9]+)*
 _DEVICE = lazily(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 
 
+def is_utf8(name: str) -> bool:
+    """Whether a name can be written down: one of a file that is not UTF-8 has halves of characters for its bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def safe_parts(name: str) -> tuple[str, ...]:
     """Split a relative file name into parts that are safe on every file system, in NFC.
 
     Raises InvalidInput for names that are absolute, hidden, reserved, too long or unprintable, or have `..`: a bank
     travels by git between Linux, macOS and Windows. The message leaves the name out: it may be a misplaced secret.
     """
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("The name is not valid Unicode.", hint="Use letters, digits and dashes.") from None
+    if not is_utf8(name):
+        raise InvalidInput("The name is not valid Unicode.", hint="Use letters, digits and dashes.")
     if not name.strip():
         raise InvalidInput("The name is empty.", hint="Give a name such as auth-plan.md.")
     if _FORBIDDEN.search(name) or (not name.isascii() and _INVISIBLE.search(name)):

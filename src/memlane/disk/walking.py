@@ -13,7 +13,7 @@ from typing import cast
 from memlane.core.errors import StorageError
 from memlane.core.model import Problem
 from memlane.disk import files, rooted
-from memlane.disk.names import STRAY, is_stray
+from memlane.disk.names import STRAY, is_stray, is_utf8
 
 TICK, COARSE = 50_000_000, 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 JUST_NOW = (-1, -1)
@@ -238,12 +238,10 @@ def _looked_at(entry: os.DirEntry[str], path: str, suffix: str, root: str | Path
 
 
 def _in_utf8(path: str) -> str | Problem:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        shown = os.fsencode(path).decode(errors="replace")
-        return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
-    return path
+    if is_utf8(path):
+        return path
+    shown = os.fsencode(path).decode(errors="replace")
+    return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
 
 
 def _left_over(entry: os.DirEntry[str], path: str) -> Iterator[Problem]:

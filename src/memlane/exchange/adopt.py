@@ -69,6 +69,7 @@ def init(folder: Path, *, user: bool = False) -> Path:
             settings = config.load(folder)
             if settings.project and settings.worktree == Path(os.path.realpath(folder)):
                 folder = settings.project
+        config.require_utf8(folder)
         files.take_root(folder)
     path = _config_file(folder, user)
     memory = {"enabled": True, "storage_strategy": "user" if user else "project"}

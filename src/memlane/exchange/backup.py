@@ -126,6 +126,8 @@ def restore(path: str | Path, folder: str | Path | None = None, *, overwrite: bo
     try:
         own = facts.get("user") is True and folder is None
         project = None if own else Path(os.path.abspath(Path(folder or ".").expanduser()))
+        if project:
+            config.require_utf8(project)
         settings = _settings_of(project) if project else None
         root = settings.root if settings else project / config.FOLDER if project else config.user_bank()
         planned: dict[str, Path | bytes] = {}
@@ -245,6 +247,7 @@ def move(bank: Bank, folder: str | Path) -> Path:
     config.require_trust(settings)
     place = Path(os.path.abspath(Path(folder).expanduser()))
     target = place / config.FOLDER
+    config.require_utf8(target)
     if target == settings.root:
         raise InvalidInput("The bank is there already.", hint="Name another folder.")
     if settings.root in (place, *place.parents) or config.is_bank(place):

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from memlane.core.digests import blake2b
 from memlane.core.progress import tell
 from memlane.disk import locks
+from memlane.disk.names import is_utf8
 from memlane.index.seal import COLUMNS, HARMLESS, LOOK, IndexFile, beside
 
 VERSION = 1
@@ -68,6 +69,11 @@ class Part(NamedTuple):
     look: Callable[[str, str], Found]
     of_lanes: bool = True  # the files of no lane have none of it
     has_entries: bool = False
+
+
+def named(kept: str | bytes) -> str:
+    """The path of a file as it is kept: SQLite takes a name that is not UTF-8 only as bytes."""
+    return kept if isinstance(kept, str) else os.fsdecode(kept)
 
 
 def place(file: IndexFile) -> Path | None:
@@ -139,13 +145,14 @@ class Facts:
             return  # as nearly always
         known: dict[str, int] = {}  # files that are as they were, by which parts were done
         complete = 0
-        gone: list[tuple[str]] = []
+        gone: list[tuple[str | bytes]] = []
         rows = self._db.execute("SELECT path, lane, done, size, mtime, ctime, inode FROM looked")
-        for path, lane, done, size, mtime, ctime, inode in rows:
+        for kept, lane, done, size, mtime, ctime, inode in rows:
+            path = named(kept)
             file = files.get(path)
             if file is None:
                 if lane or all_files:
-                    gone.append((path,))
+                    gone.append((kept,))
                 continue
             own, info = file
             if (
@@ -185,19 +192,20 @@ class Facts:
         with self._writing() as db:
             for path, found in batch:
                 lane, info = files[path]
+                kept = path if path.isascii() or is_utf8(path) else os.fsencode(path)
                 if path not in known:  # it is new or has changed: what was known of it is no longer so
                     for table in ("entries", "facts"):
-                        db.execute(f"DELETE FROM {table} WHERE path = ?", (path,))  # noqa: S608 - fixed names
+                        db.execute(f"DELETE FROM {table} WHERE path = ?", (kept,))  # noqa: S608 - fixed names
                 known[path] = done = known.get(path, 0) | part.bit
                 young = max(info.st_mtime_ns, info.st_ctime_ns) > settled
                 stamp = (-1, 0, 0, 0) if young else (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-                db.execute("INSERT OR REPLACE INTO looked VALUES (?, ?, ?, ?, ?, ?, ?)", (path, lane, done, *stamp))
+                db.execute("INSERT OR REPLACE INTO looked VALUES (?, ?, ?, ?, ?, ?, ?)", (kept, lane, done, *stamp))
                 db.executemany(
                     "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    [(path, *entry) for entry in found.entries],
+                    [(kept, *entry) for entry in found.entries],
                 )
                 db.executemany(
-                    "INSERT INTO facts VALUES (?, ?, ?, ?, ?)", [(part.bit, path, *fact) for fact in found.facts]
+                    "INSERT INTO facts VALUES (?, ?, ?, ?, ?)", [(part.bit, kept, *fact) for fact in found.facts]
                 )
 
     def _follow_rules(self, part: Part) -> None:

@@ -26,6 +26,7 @@ from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageErr
 from memlane.core.model import Memory, Removed
 from memlane.core.text import nearest
 from memlane.core.values import NamedTuple
+from memlane.disk.names import is_utf8
 from memlane.gate import shown
 from memlane.index.links import PLACE, placeless
 from memlane.lanes import NAMES, Lane
@@ -186,6 +187,8 @@ def unwrapped(text: str) -> str:
     """A name without brackets or the scheme of a resource around it. Raises InvalidInput where there is none."""
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput("There is no id.", hint=_LIST)
+    if not is_utf8(text):
+        raise InvalidInput("The id is not valid Unicode.", hint=_LIST)
     plain = text.strip()
     if plain.startswith("[[") and plain.endswith("]]"):
         plain = plain[2:-2].partition("|")[0].strip()

@@ -21,7 +21,7 @@ from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Problem
 from memlane.core.progress import tell
 from memlane.disk import files
-from memlane.disk.names import is_reserved, safe_parts
+from memlane.disk.names import is_reserved, is_utf8, safe_parts
 from memlane.exchange import marked_block
 from memlane.exchange.importers.item import Found, Item, Skipped
 from memlane.lanes import read_file
@@ -105,9 +105,7 @@ def _note(path: str, relative: str, below: str, draft: Callable[[Page], Draft]) 
         if text is not None:
             yield text
         return
-    try:
-        relative.encode()
-    except UnicodeEncodeError:
+    if not is_utf8(relative):
         shown = os.fsencode(path).decode(errors="replace")
         yield Problem(Path(shown), "has a name that is not UTF-8; rename it")
         return

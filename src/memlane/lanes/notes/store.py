@@ -29,7 +29,7 @@ from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import first_line, joined, nearest, newline_of, slug
 from memlane.core.values import replace
 from memlane.disk import derived, files, journal, trash, walking, written
-from memlane.disk.names import PRIVATE, folded, inside, is_reserved, namesake, safe_parts
+from memlane.disk.names import PRIVATE, folded, inside, is_reserved, is_utf8, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.walking import Known
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan
@@ -340,7 +340,7 @@ class NoteLane:
         for name in dict.fromkeys((filename, *(unicodedata.normalize(form, filename) for form in ("NFC", "NFD")))):
             path = inside(self.root, *name.split("/"))
             hidden = any(part.startswith(".") or part == "indices" for part in name.split("/"))
-            if not hidden and os.path.isfile(path) and not self._is_skipped(path):
+            if not hidden and is_utf8(name) and os.path.isfile(path) and not self._is_skipped(path):
                 return path
         raise NotFound(f"Memory file not found: {gate.shown(filename)}", hint="`memlane list` shows the ids.")
 
