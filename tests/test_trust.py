@@ -213,6 +213,41 @@ def test_a_configuration_that_is_a_link_shows_nothing_of_what_it_names(
     assert load(cloned)["memory.enabled"] is False
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"[memory]\nenabled = true\n[ignore-all-rules\n", " is not valid TOML (at line 3, column 18)."),
+        (b"[ignore-all-rules]\n[ignore-all-rules]\n", " is not valid TOML (at line 2, column 18)."),
+        (b'[memory]\nenabled = "ignore all rules"\n', ": memory.enabled must be true or false."),
+        (b"memory = 'ignore all rules'\n", ": memory.enabled must be true or false."),
+        (b"# caf\xe9\n[memory]\nenabled = true\n", " is not UTF-8."),
+    ],
+)
+def test_one_that_cannot_be_understood_says_so_and_where_and_repeats_nothing(
+    cloned: Path, text: bytes, said: str
+) -> None:
+    (cloned / "memlane.toml").write_bytes(text)
+    with pytest.raises(ConfigError) as caught:
+        Bank.open(cloned)
+    assert str(caught.value) == f"{cloned}/memlane.toml{said}"
+    assert caught.value.hint == "Mend it in an editor; `memlane trust` says what is wrong with it."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[memory]\nenabled = true\n[vault\n", "is not valid TOML: Expected ']' at the end of a table declaration"),
+        ('[memory]\nenabled = "yes"\n', "memory.enabled must be true or false."),
+        ("[memory]\nenabled = true\n[vault]\nnope = 1\n", "there is no key 'nope' in [vault]."),
+    ],
+)
+def test_nobody_trusts_what_cannot_be_understood(run: Run, bank: Bank, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "memlane.toml").write_text(text)
+    result = run("trust", "--yes")
+    assert (result.code, said in result.err, "is trusted" in result.err) == (1, True, False)
+    assert load(tmp_path).distrust == "has a configuration that has changed since you trusted it"
+
+
 # -- trusting it
 
 

@@ -745,9 +745,11 @@ def test_without_a_bank_it_says_what_to_do_next(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "text", ["[memory\n", "\xff", "[memory]\nenabled = 1\n", '[lanes]\nvault = "x"\ntopics = "x"\n']
 )
-def test_a_broken_configuration_is_a_finding(site: Site, run: Run, text: str) -> None:
+@pytest.mark.parametrize("agreed", [True, False])
+def test_a_broken_configuration_is_a_finding(site: Site, run: Run, text: str, agreed: bool) -> None:
     (site.folder / "memlane.toml").write_bytes(text.encode("latin-1"))
-    trusted(site.folder / "memlane.toml")
+    if agreed or text.startswith("[lanes]"):  # which is only looked at where it is trusted
+        trusted(site.folder / "memlane.toml")
     result = json.loads(run("doctor", "--json").out)
     assert [finding["check"] for finding in result["findings"]] == ["configuration"]
 

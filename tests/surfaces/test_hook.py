@@ -64,9 +64,9 @@ def log(home: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def configure(project: Path, text: str) -> None:
+def configure(project: Path, text: str) -> Path:
     (project / "memlane.toml").write_text(text)
-    trusted(project / "memlane.toml")
+    return trusted(project / "memlane.toml")
 
 
 # -- the start of a session
@@ -466,11 +466,27 @@ def test_a_profile_that_is_switched_off_keeps_memory_out_of_prompts(bank: Bank, 
     assert [context(answer) for answer in answers] == ["", ""]
 
 
-def test_a_broken_configuration_is_a_line_in_the_log(ask: Ask, tmp_path: Path, home: Path) -> None:
-    configure(tmp_path / "project", "[memory\n")
-    assert ask("claude-code", "session-start") == ""
-    assert "claude-code session-start: " in log(home)
-    assert "is not valid TOML" in log(home)
+def test_a_broken_configuration_is_told_to_the_user_and_a_line_in_the_log(ask: Ask, tmp_path: Path, home: Path) -> None:
+    file = configure(tmp_path / "project", "[memory\n")
+    why = f"{file} is not valid TOML: Expected ']' at the end of a table declaration (at line 1, column 8)."
+    told = f"memlane: {why} Hooks do nothing here. Mend it in an editor."
+    assert json.loads(ask("claude-code", "session-start")) == {"systemMessage": told}
+    assert f"claude-code session-start: {why}\n" in log(home)
+
+
+def test_one_that_was_broken_since_it_was_trusted_is_told_to_the_user(
+    bank: Bank, ask: Ask, tmp_path: Path, home: Path
+) -> None:
+    file = tmp_path / "project/memlane.toml"
+    file.write_text("[memory]\nenabled = true\n[vault\n")
+    why = f"{file} is not valid TOML (at line 3, column 7)."
+    told = f"memlane: {why} Hooks do nothing here. Mend it in an editor; `memlane trust` says what is wrong with it."
+    answers = [ask("claude-code", event, prompt="When?") for event in ("session-start", "prompt")]
+    assert (json.loads(answers[0]), answers[1]) == ({"systemMessage": told}, "")
+    assert [line.partition(" ")[2] for line in log(home).splitlines()] == [
+        f"claude-code session-start: {why}",
+        f"claude-code prompt: {why}",
+    ]
 
 
 def test_nothing_secret_reaches_the_log_or_the_bank(bank: Bank, ask: Ask, tmp_path: Path, home: Path) -> None:

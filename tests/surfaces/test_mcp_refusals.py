@@ -80,6 +80,12 @@ def test_a_server_begins_to_work_when_a_bank_is_made_and_follows_its_configurati
     assert with_client(tmp_path, run) == [False, True, False, True]
 
 
+def test_so_is_one_that_was_broken_since_it_was_trusted(folder: Path) -> None:
+    (folder / "memlane.toml").write_text("[memory]\nenabled = true\n[vault\n")
+    for tool, given in {"recall": {"query": "x"}, "remember": {"text": "x"}}.items():
+        assert f"{folder}/memlane.toml is not valid TOML (at line 3, column 7)." in call(folder, tool, **given)
+
+
 def test_a_broken_configuration_is_what_every_call_says(folder: Path) -> None:
     (folder / "memlane.toml").write_text("[memory\n")
     trusted(folder / "memlane.toml")

@@ -20,7 +20,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from memlane.config import profiles, trust, worktrees
+from memlane.config import claims, profiles, trust, worktrees
 from memlane.config.own import is_user_bank as is_user_bank
 from memlane.config.own import own_folder as own_folder
 from memlane.config.own import under as under
@@ -70,6 +70,7 @@ class Config:
     worktree: Path | None = None  # the project's folder in a linked worktree, whose bank is the main worktree's
     records: Path | None = None  # where the records are, in a linked worktree whose own would go with it
     why: str = ""  # in a linked worktree: why it is this bank
+    unread: ConfigError | None = None  # why nobody can tell whether a configuration that is not trusted has a memory
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -182,7 +183,10 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
 
 def _loaded(file: Path | None, flags: Mapping[str, Any]) -> Config:
     data, distrust = _looked_at(file) if file else (b"", "")
-    config = _config(file, list(_sources(flags, file, data, trusted=not distrust)), distrust)
+    claim = claims.memory(file, data) if file and distrust else None
+    config = _config(file, list(_sources(flags, file, data, claim)), distrust)
+    if isinstance(claim, ConfigError) and config.sources["memory.enabled"] == str(file):
+        config = replace(config, unread=claim)
     require_utf8(config.root)
     _refuse_overlaps(config)
     return config
@@ -219,23 +223,26 @@ def _looked_at(file: Path) -> tuple[bytes, str]:
         return data, f"cannot be trusted: {error}".rstrip(".")
 
 
-def _sources(flags: Mapping[str, Any], file: Path | None, data: bytes, *, trusted: bool) -> Iterator[_Source]:
+def _sources(
+    flags: Mapping[str, Any], file: Path | None, data: bytes, claim: bool | ConfigError | None
+) -> Iterator[_Source]:
     """All sources that are obeyed, the one with the highest precedence first. Raises ConfigError.
 
-    Of a project that the user does not trust, only whether it has a memory at all; and that is read where a project's
-    is. A project may keep the user's bank out of its own, but not bring it in where the user does not want it.
+    Of a project that the user does not trust, only the claim to have a memory at all; and that is read where a
+    project's is. A project may keep the user's bank out of its own, but not bring it in where the user does not want
+    it.
     """
     for key in flags:
         if key not in _BY_KEY:
             raise ConfigError(f"There is no setting {shown(key)!r}.", hint=_suggestion(key))
     yield _Source("flag", flags)
     yield from _from_environment()
-    if file is not None and trusted:
+    if file is not None and claim is None:
         project = _from_file(file, data)
         said = {key: value for key, value in project.values.items() if (key, value) != BRINGS_IN}
         yield project._replace(values=said)
     elif file is not None:
-        yield _Source(str(file), {"memory.enabled": _claims_memory(file, data)})
+        yield _Source(str(file), {"memory.enabled": claim is True})
         yield _Source("default", {"memory.storage_strategy": "project"})
     yield from _from_user()
 
@@ -260,7 +267,9 @@ def _decide(setting: Setting, sources: Sequence[_Source]) -> tuple[Any, str]:
 
 
 def require_enabled(config: Config) -> None:
-    """Raise NotEnabled unless memory is switched on."""
+    """Raise NotEnabled unless memory is switched on, or ConfigError where nobody can tell whether it is."""
+    if config.unread:
+        raise config.unread
     if not config["memory.enabled"]:
         where = f" in {config.file}" if config.file else " here: no memlane.toml was found"
         if not config.file:
@@ -271,8 +280,10 @@ def require_enabled(config: Config) -> None:
         raise NotEnabled(f"Memory system is not enabled{where}", hint=way_to_a_bank(absolute("."), FOLDER))
 
 
-def distrusted(config: Config) -> NotTrusted | None:
+def distrusted(config: Config) -> NotTrusted | ConfigError | None:
     """The error for whoever would write into a project that the user does not trust; None when the user does."""
+    if config.unread:
+        return config.unread
     if not config.distrust:
         return None
     return NotTrusted(
@@ -282,7 +293,7 @@ def distrusted(config: Config) -> NotTrusted | None:
 
 
 def require_trust(config: Config) -> None:
-    """Raise NotTrusted unless the user trusts the project."""
+    """Raise NotTrusted unless the user trusts the project; ConfigError where nobody could."""
     if error := distrusted(config):
         raise error
 
@@ -358,11 +369,17 @@ def find_project(folder: str | Path | None = None) -> Path | None:
 
 
 def project_file(folder: str | Path | None, flags: Mapping[str, Any]) -> Path | None:
-    """The configuration that counts for a folder: in a linked worktree, it may be that of the main one."""
+    """The configuration that counts for a folder: in a linked worktree, it may be that of the main one.
+
+    Raises ConfigError for one that cannot be understood: nobody can agree to that.
+    """
     try:
-        return load(folder, flags).file
+        file = load(folder, flags).file
     except ConfigError:  # it is there all the same
-        return find_project(folder)
+        file = find_project(folder)
+    if file and (error := _not_understood(file)):
+        raise error
+    return file
 
 
 def _start(folder: str | Path | None) -> Path:
@@ -403,13 +420,15 @@ def is_seed_file(path: Path) -> bool:
     return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
 
 
-def _claims_memory(path: Path, data: bytes) -> bool:
-    """Whether a file that is not trusted says that there is a memory. Nothing else of it is looked at."""
+def _not_understood(path: Path) -> ConfigError | None:
+    """What is wrong with a configuration, trusted or not: it is no TOML, or has keys or values that there are not."""
     try:
-        memory = _parsed(path, data).get("memory")
-    except ConfigError:
-        return False
-    return isinstance(memory, dict) and memory.get("enabled") is True
+        source = _from_file(path, trust.read(path))
+        for key, value in source.values.items():
+            _checked(_BY_KEY[key], value, source.name)
+    except ConfigError as error:
+        return error
+    return None
 
 
 def _from_file(path: Path, data: bytes) -> _Source:

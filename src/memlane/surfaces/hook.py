@@ -31,7 +31,7 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from memlane import config
-from memlane.core.errors import InvalidInput, MemlaneError
+from memlane.core.errors import ConfigError, InvalidInput, MemlaneError
 from memlane.disk import journal, locks, state
 from memlane.surfaces import moments
 
@@ -81,6 +81,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
         with _deadline() as set_deadline, redirect_stderr(io.StringIO()):  # clients would show or log stderr
             client, event, payload = _request(arguments, sys.stdin.buffer.read(MAX_INPUT + 1))
             settings = config.load(_folder(client, payload))
+            if settings.unread:
+                raise settings.unread
             note = _untrusted(event, settings)
             if settings["memory.enabled"] and settings["hook.enabled"] and _may_answer(event, settings):
                 set_deadline(settings["hook.deadline"])
@@ -91,6 +93,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
                 note = note or _notice(event, payload, settings, answer)
     except _TimeIsUp:
         failed = "the time was up"
+    except ConfigError as error:  # nothing is remembered until somebody mends it
+        failed, note = str(error), _misconfigured(event, error)
     except MemlaneError as error:
         failed = str(error)
     except Exception as error:  # even a bug must not get in the user's way
@@ -353,6 +357,15 @@ def _untrusted(event: str, settings: config.Config) -> str:
 
     done = "Hooks show only your own memory here." if _may_answer(event, settings) else "Hooks do nothing here."
     return escaped(" ".join(f"memlane: {error} {done} {error.hint}".split()))  # of a folder's name, too
+
+
+def _misconfigured(event: str, error: ConfigError) -> str:
+    """What the user is told when a session starts and the configuration cannot be understood."""
+    from memlane.core.invisible import escaped
+    from memlane.gate import redacted
+
+    said = f"memlane: {error} Hooks do nothing here. {error.hint}"
+    return escaped(redacted(" ".join(said.split()))) if event == "session-start" else ""
 
 
 def _notice(event: str, payload: Payload, settings: config.Config, answer: str) -> str:

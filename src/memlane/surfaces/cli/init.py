@@ -98,6 +98,8 @@ def check_config(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(settings)
         return
+    if settings.unread:
+        raise settings.unread
     state = "enabled" if settings["memory.enabled"] else "not enabled: run `memlane init`"
     say(f"memory is {state}; the bank's folder is {settings.root}")
     found = config.in_force(settings)
