@@ -160,7 +160,7 @@ class Keyed(Journaled):
     @under.by_id
     @verb
     def edit(self, id: str, old: str, new: str) -> Memory:
-        """Put `new` in the place of a passage that is there once, and leave the rest as it is."""
+        """Put `new` in the place of a passage that is there once in the text, and leave the rest as it is."""
         from memlane.exchange.editing import change
 
         return change(cast("Bank", self), id, old, new)

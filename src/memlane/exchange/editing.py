@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from memlane import gate
 from memlane.core.errors import Conflict, InvalidInput, NotFound, StorageError
+from memlane.core.front_matter import find_front
 from memlane.core.model import Draft, Memory, Problem
 from memlane.core.text import newline_of
 from memlane.disk import files
@@ -80,9 +81,10 @@ def save(bank: Bank, opened: Opened, text: str, *, by_person: bool = False) -> M
 
 
 def change(bank: Bank, id: str, old: str, new: str) -> Memory:
-    """Put `new` in the place of a passage that is there once, and leave the rest as it is; also in front matter.
+    """Put `new` in the place of a passage that is there once in the text, and leave the rest as it is.
 
-    Raises NotFound, InvalidInput for a passage that is not there or not once, and what `save` raises.
+    What stands before the text in the file is not looked at: tags and dates have many short words. Raises
+    NotFound, InvalidInput for a passage that is not there or not once, and what `save` raises.
     """
     for _ in range(_ATTEMPTS):
         with suppress(Conflict):  # somebody changed it at the same moment, perhaps another passage
@@ -91,16 +93,33 @@ def change(bank: Bank, id: str, old: str, new: str) -> Memory:
 
 
 def _change(bank: Bank, page: Opened, old: str, new: str) -> Memory:
-    if old not in page.text:  # a model writes newlines; the file may have others
+    head, body = _parts(bank, page)
+    if old not in body:  # a model writes newlines; the file may have others
         old, new = (text.replace("\n", newline_of(page.text)) for text in (old, new))
-    times = page.text.count(old) if old else 0
+    times = body.count(old) if old else 0
+    if old and not times and old in head:
+        hint = f"It stands before it, among the fields: `memlane update {gate.shown(page.id)}` changes those."
+        raise InvalidInput("The passage is not in the text.", hint=hint)
     if times != 1:
         why = f"The passage is there {times} times." if times else "The passage is not there."
         how = "Give more of it" if times else "Give it exactly as it is written"
         if "[REDACTED:" in old:
             how = "[REDACTED:…] stands for a value that is not shown; give a passage beside it"
         raise InvalidInput(why, hint=f"{how}: `memlane get {gate.shown(page.id)}` shows the text.")
-    return save(bank, page, page.text.replace(old, new))
+    return save(bank, page, head + body.replace(old, new))
+
+
+def _parts(bank: Bank, page: Opened) -> tuple[str, str]:
+    """What a file has before the text of its memory, and from there on. Of a damaged one, all may want mending."""
+    try:
+        text = get(bank, page.id).text
+    except (NotFound, InvalidInput, StorageError):
+        return "", page.text
+    at = page.text.rfind(text)
+    if at < 0:  # its lines end otherwise
+        front = find_front(page.text)
+        at = front.body if front else 0
+    return page.text[:at], page.text[at:]
 
 
 def _current(bank: Bank, place: Place) -> str:

@@ -16,7 +16,7 @@ import pytest
 from commands import CANARY, MEMLANE, Run
 from conftest import tree
 from memlane import Bank
-from memlane.core.errors import Conflict
+from memlane.core.errors import Conflict, InvalidInput
 from memlane.exchange import editing
 
 Editor = Callable[[str], None]
@@ -178,6 +178,28 @@ def test_a_passage_is_changed_without_an_editor(run: Run, bank: Bank, note: str)
     assert (result.code, result.out) == (0, "notes:deploy-day\n")
     memory = bank.get(note)
     assert (memory.text, memory.tags) == ("Deploys go out on Fridays.\n", ("release",))
+
+
+def test_a_passage_is_looked_for_in_the_text_alone(run: Run, bank: Bank) -> None:
+    id = bank.add("Our release is on Tuesday.", title="Release", tags=["release"]).id
+    assert run("update", id, "--old", "release", "--new", "rollout").code == 0
+    memory = bank.get(id)
+    assert (memory.text, memory.title, memory.tags) == ("Our rollout is on Tuesday.", "Release", ("release",))
+
+
+@pytest.mark.parametrize("lane", ["notes", "records", "layers"])
+def test_a_passage_before_the_text_is_not_changed(bank: Bank, lane: str) -> None:
+    fields = {"project": "api", "file_type": "known_issues"} if lane == "layers" else {}
+    memory = bank.add("Quokkas & llamas.", lane=lane, **fields)
+    before = Path(memory.file).read_bytes()
+    old = "Last Updated" if lane == "layers" else "e"
+    with pytest.raises(InvalidInput) as caught:
+        bank.edit(memory.id, old, "z")
+    assert (str(caught.value), f"`memlane update {memory.id}`" in caught.value.hint) == (
+        "The passage is not in the text.",
+        True,
+    )
+    assert Path(memory.file).read_bytes() == before
 
 
 def test_a_passage_is_found_whatever_its_line_ends_are(bank: Bank) -> None:

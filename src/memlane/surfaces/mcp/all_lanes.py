@@ -139,7 +139,7 @@ def edit_memory(
     old: Annotated[str, Field(description="Exactly as it is written, and there once")],
     new: str,
 ) -> Changed:
-    """Change one passage of a memory of any kind and leave the rest as it is."""
+    """Change one passage in the text of a memory of any kind and leave the rest as it is."""
     return _changed("edited", bank.edit(id, old, new))
 
 
