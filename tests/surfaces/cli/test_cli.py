@@ -111,6 +111,16 @@ def test_every_error_has_the_same_shape_in_json(run: Run, bank: Bank, command: l
     assert all(error.values())
 
 
+def test_a_group_without_a_command_shows_its_help(run: Run) -> None:
+    for group in ("vault", "topics", "records", "layers", "gate", "token", "encoder"):
+        assert run(group) == (2, "", run(group, "--help").out)
+
+
+def test_a_usage_error_is_one_line_without_escapes(run: Run) -> None:
+    said = "error: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"
+    assert run("completion").err.splitlines()[0] == said
+
+
 def test_a_misspelt_command_is_answered_with_the_right_one(run: Run) -> None:
     assert "Did you mean 'update'?" in run("updat").err
 

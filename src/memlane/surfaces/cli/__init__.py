@@ -137,6 +137,7 @@ class App(click.Group):
             formatter.write(f"{line}\n")
 
 
+_NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())  # before click 8.2, it printed the help itself
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -185,6 +186,11 @@ def main() -> None:
         _run()
 
 
+def _said(error: click.ClickException) -> str:
+    """Click's message in one line; redacted, because a secret may have been typed in the wrong place."""
+    return redacted(" ".join(error.format_message().split()))
+
+
 def _usage(error: click.UsageError) -> str:
     """What helps whoever called a command wrongly."""
     if error.ctx is None:
@@ -204,10 +210,12 @@ def _run() -> NoReturn:
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.UsageError as error:
-        # redacted, because a secret may have been typed in the wrong place
-        _fail(InvalidInput(redacted(error.format_message()), hint=_usage(error), code="usage"))
+        if error.ctx and isinstance(error, _NO_ARGUMENTS):
+            click.echo(error.ctx.get_help(), err=True)
+            sys.exit(InvalidInput.exit_code)
+        _fail(InvalidInput(_said(error), hint=_usage(error), code="usage"))
     except click.ClickException as error:
-        _fail(MemlaneError(redacted(error.format_message())))
+        _fail(MemlaneError(_said(error)))
     except MemlaneError as error:
         _fail(error)
     except (KeyboardInterrupt, click.Abort):
