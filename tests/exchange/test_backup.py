@@ -247,6 +247,28 @@ def test_a_moved_bank_is_the_same_bank(run: Run, full: Bank, tmp_path: Path) -> 
     assert len(run("list", "--json").json) == len(ids) + 1
 
 
+def test_moving_says_so_and_leaves_nothing_behind_when_it_is_moved_back(run: Run, bank: Bank, tmp_path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="deploy")
+    bank.close()
+    before = (tmp_path / "memlane.toml").read_text()
+    there, back = run("move", "elsewhere"), run("move", ".")
+    assert (there.err, back.err) == (
+        f"moved the whole bank to {tmp_path}/elsewhere/.memories; `memlane move {tmp_path}` moves it back\n",
+        f"moved the whole bank to {tmp_path}/.memories; `memlane move {tmp_path}/elsewhere` moves it back\n",
+    )
+    assert (tmp_path / "memlane.toml").read_text() == before
+    assert sorted(os.listdir(tmp_path)) == [".memories", "memlane.toml"]
+
+
+@pytest.mark.parametrize("words", [("deploy",), ("notes:deploy",), ("deploy", "release")])
+def test_who_wants_to_rename_a_memory_is_told_how(run: Run, bank: Bank, tmp_path: Path, words: tuple[str, ...]) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="deploy")
+    before = tree(tmp_path)
+    result = run("move", *words)
+    assert (result.code, "`memlane rename" in result.err) == (2, True)
+    assert tree(tmp_path) == before
+
+
 def test_a_bank_is_not_moved_to_where_no_path_can_be_written_down(bank: Bank, tmp_path: Path) -> None:
     before = tree(tmp_path)
     with pytest.raises(ConfigError, match="has a name that is not UTF-8"):

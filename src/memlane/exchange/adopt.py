@@ -159,6 +159,25 @@ def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
     return after
 
 
+def without_key(text: str, table: str, key: str) -> str:
+    """TOML text without one key, nor its table where that has no other; the text as it is where that cannot be done."""
+    header = re.search(rf"(?:^\r?\n)?^\[{table}\][ \t]*\r?\n", text, re.MULTILINE)
+    line = re.compile(rf"^{key}[ \t]*=.*(?:\n|\Z)", re.MULTILINE)
+    found = line.search(text, header.end()) if header else None
+    if header is None or found is None:
+        return text
+    try:
+        before = load_toml(text)
+        tables = {name: values for name, values in before.items() if name != table}
+        left = {name: value for name, value in before[table].items() if name != key}
+        start = header.start() if not left and header.end() == found.start() else found.start()
+        after = text[:start] + text[found.end() :]
+        said = load_toml(after)
+        return after if {**tables, table: left} == {table: {}, **said} else text
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return text
+
+
 def parsed(text: str, path: Path) -> dict[str, Any]:
     try:
         return load_toml(text)

@@ -255,12 +255,19 @@ def move(bank: Bank, folder: str | Path) -> Path:
     before = trust.read(file)
     text = adopt.decoded(before, file)
     named = place.relative_to(file.parent).as_posix() if place.is_relative_to(file.parent) else os.fspath(place)
-    home = "" if place == file.parent else named
-    text = adopt.set_key(text, "memory_configuration", "external_path", home, file)
-    if settings.lane_root("topics").is_relative_to(settings.root):  # they would be looked for beside `.memories`
-        inside = settings.lane_root("topics").relative_to(settings.root).as_posix()
+    topics, root = settings.lane_root("topics"), settings.root
+    inside = topics.relative_to(root).as_posix() if topics.is_relative_to(root) else ""
+    if is_home := place == file.parent:
+        text = adopt.without_key(text, "memory_configuration", "external_path")
+    if not is_home or adopt.parsed(text, file).get("memory_configuration", {}).get("external_path"):
+        text = adopt.set_key(text, "memory_configuration", "external_path", "" if is_home else named, file)
+    usual = all(
+        source == "default" for key, source in settings.sources.items() if key.startswith("directory_structure.")
+    )
+    if is_home and usual and inside == LANES["topics"].place:
+        text = adopt.without_key(text, "lanes", "topics")
+    elif inside:  # they would be looked for beside `.memories`
         text = adopt.set_key(text, "lanes", "topics", f"{named}/{config.FOLDER}/{inside}".removeprefix("./"), file)
-    root = settings.root
     bank.close()
     files.replace(os.fspath(file), text.encode())  # a kill now leaves a configuration that doctor names
     try:
@@ -271,4 +278,6 @@ def move(bank: Bank, folder: str | Path) -> Path:
     trust.record(config.user_state(), file, text.encode())
     if bank.journal:
         bank.journal.move(os.path.realpath(target))
+    if root.parent not in (file.parent, *file.parent.parents):
+        files.remove_folder(os.fspath(root.parent))  # which was made for it, if nothing else is in it
     return target

@@ -196,6 +196,8 @@ def _usage(error: click.UsageError) -> str:
     if error.ctx is None:
         return "`memlane --help` shows what it takes."
     hint = f"`{error.ctx.command_path} --help` shows what it takes."
+    if error.ctx.command.name == "move" and "unexpected extra argument" in error.format_message():
+        return f"`memlane rename` gives a note another name; {hint}"
     takes_text = any(each.name in ("text", "content") for each in error.ctx.command.params)
     if takes_text and "unexpected extra argument" in error.format_message():
         return f"Put the text in quotes; {hint}"

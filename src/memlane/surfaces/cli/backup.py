@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 
 import click
 
 from memlane.bank import Bank
+from memlane.core.errors import InvalidInput, NotFound
+from memlane.core.model import Memory
 from memlane.exchange import backup as backups
+from memlane.gate import shown
 from memlane.surfaces.cli.options import as_json, with_bank
 from memlane.surfaces.cli.output import print_json, print_line, say
 
@@ -68,23 +73,35 @@ def restore_backup(ctx: click.Context, file: Path, folder: Path | None, overwrit
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=click.Path(file_okay=False))
 @with_bank
-def move(bank: Bank, folder: Path, as_json: bool) -> None:
-    """Move the bank to FOLDER/.memories, on the same disk, and let memlane.toml say so.
+def move(bank: Bank, folder: str, as_json: bool) -> None:
+    """Move the whole bank to FOLDER/.memories, on the same disk, and let memlane.toml say so.
 
     What was forgotten and changed is known there, too, and so are its remotes. Lanes that lie elsewhere stay where they
-    are. The project's own folder brings the bank back to its usual place.
+    are. The project's own folder brings the bank back to its usual place. `memlane rename` gives a note another name.
 
     \b
     $ memlane move ../shared-memory
     """
     from memlane.care.sync import state
 
-    remotes = state.path_of(bank.root)
+    if not os.path.isdir(folder) and (memory := _named(bank, folder)):
+        hint = f"`memlane rename {shown(memory.id)} NAME` gives a note another name. To move the bank, make the folder."
+        raise InvalidInput("That is a memory, and `memlane move` moves the whole bank.", hint=hint)
+    before, remotes = bank.root, state.path_of(bank.root)
     root = backups.move(bank, folder)
     state.moved(remotes, root)
     if as_json:
         print_json({"root": str(root)})
-    else:
-        print_line(str(root))
+        return
+    say(f"moved the whole bank to {root}; `memlane move {shlex.quote(str(before.parent))}` moves it back")
+    print_line(str(root))
+
+
+def _named(bank: Bank, name: str) -> Memory | None:
+    """The memory that a name means, which somebody wants to rename."""
+    try:
+        return bank.get(name, expired=True)
+    except (NotFound, InvalidInput):
+        return None
