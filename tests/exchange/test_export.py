@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands import Run
+from conftest import tree
 from memlane import Bank, InvalidInput
 from memlane.exchange import export, marked_block
 from samples import words
@@ -130,6 +131,21 @@ def test_export_writes_lines_that_import_reads(run: Run, tmp_path: Path) -> None
     run("init", tmp_path / "new")
     assert run("--bank", tmp_path / "new", "import", "all.jsonl").code == 0
     assert run("--bank", tmp_path / "new", "export").out.splitlines() == lines
+
+
+def test_an_export_replaces_nothing_unasked_and_makes_no_folder(run: Run, tmp_path: Path) -> None:
+    run("init")
+    run("add", "Deploys go out on Tuesdays")
+    write(tmp_path / "notes.txt", "mine\n")
+    before = tree(tmp_path)
+    refused = run("export", "-o", "notes.txt")
+    assert (refused.code, refused.err.splitlines()[-1]) == (5, "next: Choose another name, or say --overwrite.")
+    missing = run("export", "-o", "away/notes.txt")
+    assert (missing.code, missing.err.splitlines()[-1]) == (2, "next: Make it first, or name another.")
+    assert {name: data for name, data in tree(tmp_path).items() if "indices" not in name} == before
+    assert run("export", "-o", "notes.txt", "--overwrite").code == 0
+    assert (tmp_path / "notes.txt").read_text() == run("export").out
+    assert run("export", "--overwrite").code == 2
 
 
 def test_export_to_an_agents_file_and_out_again(run: Run, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.dates import iso
-from memlane.core.errors import InvalidInput, MemlaneError
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError
 from memlane.core.markdown import heading, lines_with_code
 from memlane.core.model import Memory
 from memlane.disk import files
@@ -132,9 +132,19 @@ def remove_block(path: str | Path) -> bool:
     return marked_block.remove(Path(path).expanduser())
 
 
-def write_file(bank: Bank, path: str | Path, text: str) -> None:
-    """Write an export. Raises InvalidInput for a place inside the bank, where it would be taken for memory."""
-    files.replace(os.path.abspath(outside(bank, path)), text.encode())
+def write_file(bank: Bank, path: str | Path, text: str, *, overwrite: bool = False) -> None:
+    """Write an export. Raises InvalidInput for a place inside the bank, where it would be taken for memory, and for a
+    folder that is not there; AlreadyExists."""
+    target = os.path.abspath(outside(bank, path))
+    if not os.path.isdir(os.path.dirname(target)):
+        raise InvalidInput("There is no such folder.", hint="Make it first, or name another.")
+    if overwrite:
+        files.replace(target, text.encode())
+        return
+    try:
+        files.create(target, text.encode())
+    except AlreadyExists as error:
+        raise AlreadyExists(str(error), hint="Choose another name, or say --overwrite.") from None
 
 
 def outside(bank: Bank, path: str | Path) -> Path:

@@ -22,6 +22,7 @@ _PATH = click.Path(path_type=Path)
 @click.command()
 @click.option("--format", "form", type=click.Choice(("jsonl", "markdown")), help="[default: jsonl]")
 @click.option("--output", "-o", metavar="FILE", type=_PATH, help="Write to a file instead of standard output.")
+@click.option("--overwrite", is_flag=True, help="With --output: replace a file of that name.")
 @click.option(
     "--to", metavar="FILE", type=_PATH, help="Write the snapshot into a marked block of CLAUDE.md, AGENTS.md …"
 )
@@ -30,7 +31,14 @@ _PATH = click.Path(path_type=Path)
 @limit_option(help="At most this many, the newest.")
 @with_bank
 def export(
-    bank: Bank, form: str | None, output: Path | None, to: Path | None, remove: bool, as_json: bool, **chosen: Any
+    bank: Bank,
+    form: str | None,
+    output: Path | None,
+    overwrite: bool,
+    to: Path | None,
+    remove: bool,
+    as_json: bool,
+    **chosen: Any,
 ) -> None:
     """Write memories as lines of JSON, or as one Markdown document. `memlane import` reads the lines again.
 
@@ -46,7 +54,7 @@ def export(
 
     if to is not None:
         scope = chosen.pop("scope")
-        if form or output or any(chosen.values()) or (remove and scope):
+        if form or output or overwrite or any(chosen.values()) or (remove and scope):
             raise click.UsageError("--to writes the snapshot: of the other options it takes --scope or --remove alone.")
         changed = out.remove_block(to) if remove else out.write_block(bank, to, scope)
         done = "removed the block from" if remove else "wrote the block into"
@@ -55,6 +63,8 @@ def export(
         return
     if remove:
         raise click.UsageError("--remove goes with --to.")
+    if overwrite and output is None:
+        raise click.UsageError("--overwrite goes with --output.")
     memories = _chosen(bank, chosen)
     if form == "markdown":
         text = out.document(memories)
@@ -67,7 +77,7 @@ def export(
         if text:
             print_text(text, as_it_is=True)
         return
-    out.write_file(bank, output, text)
+    out.write_file(bank, output, text, overwrite=overwrite)
     count = len(memories)
     print_result({"path": str(output), "count": count}, as_json, talk=f"wrote {so_many(count)} to {output}")
 
