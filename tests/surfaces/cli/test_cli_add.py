@@ -21,6 +21,14 @@ def test_piped_bytes_that_are_no_text_are_refused(run: Run, bank: Bank) -> None:
     assert (result.code, "not UTF-8" in result.err) == (2, True)
 
 
+@pytest.mark.parametrize(("words", "stdin"), [(["-"], b"\xef\xbb\xbfShip on Friday"), (["\ufeffShip on Friday"], b"")])
+def test_the_mark_of_an_encoding_is_no_part_of_the_text(run: Run, bank: Bank, words: list[str], stdin: bytes) -> None:
+    run("add", *words, stdin=stdin)
+    assert [(memory.id, memory.title, memory.text) for memory in bank.list()] == [
+        ("notes:ship-on-friday", "Ship on Friday", "Ship on Friday\n")
+    ]
+
+
 @pytest.mark.parametrize("lane", LANES)
 def test_every_lane_can_be_added_to(run: Run, bank: Bank, lane: str) -> None:
     sample = draft(lane, 1)

@@ -452,15 +452,16 @@ def line_ended(text: str, lane: str) -> str:
 
 
 def take_text(text: str | None) -> str:
-    """The text argument; `-`, or no argument when something is piped in, means standard input.
+    """The text argument; `-`, or no argument when something is piped in, means standard input. Without the mark that
+    some editors put before a text in UTF-8.
 
     Raises InvalidInput when there is no text, or it is not UTF-8.
     """
     if text is not None and text != "-":
-        return text
+        return text.removeprefix("\ufeff")
     if text is None and sys.stdin.isatty():
         raise InvalidInput("There is no text.", hint="Give it as an argument, or pipe it in with -.")
     try:
-        return sys.stdin.buffer.read().decode()
+        return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput("Standard input is not UTF-8 text.", hint="Convert it to UTF-8 first.") from None
