@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from conftest import tree
-from memlane import Memory, Problem, StorageError
+from memlane import Bank, Memory, Problem, StorageError
 from memlane.lanes import scan
 from samples import LANES, draft, make_lane, root_of, words
 
@@ -124,6 +125,19 @@ def test_a_full_disk_is_an_error_and_the_old_content_stays(name: str, small_disk
     lane.put(draft(name, 10))
     found = {item.id for item in scan(make_lane(name, small_disk)) if isinstance(item, Memory)}
     assert found >= {memory.id for memory in kept}
+
+
+def test_what_a_full_disk_refused_is_not_there_to_be_undone(small_disk: Path) -> None:
+    """Also where the vault was made for it: its file is, and stays empty."""
+    with Bank.init(small_disk) as bank:
+        bank.add("Deploys go out on Tuesdays.")
+        with open(small_disk / "filler", "wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+        with pytest.raises(StorageError):
+            bank.add("Ann prefers tea over coffee.", lane="vault")
+        (small_disk / "filler").unlink()
+        assert (bank.undo().what, [memory.id for memory in bank.list()]) == ("add", [])
 
 
 @pytest.mark.parametrize("name", LANES)

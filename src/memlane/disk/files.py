@@ -269,7 +269,6 @@ def append_lines(path: str, data: bytes) -> None:
         path = rooted.real(path)
         make_folder(os.path.dirname(path))
         while True:
-            new = not os.path.lexists(path)
             with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
                 before = os.fstat(fd)
                 if before.st_size + len(data) >= MAX_LOG_BYTES:
@@ -279,7 +278,7 @@ def append_lines(path: str, data: bytes) -> None:
                     )
                 torn = before.st_size > 0 and os.pread(fd, 1, before.st_size - 1) != b"\n"
                 line = b"\n" + data if torn else data
-                with journal.appending(path, fd, before.st_size, line, new=new):
+                with journal.appending(path, fd, before.st_size, line):
                     taken = os.write(fd, line)
                     if taken != len(line):
                         _blank(path, fd, taken)

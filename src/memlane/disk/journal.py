@@ -279,14 +279,14 @@ def moving(source: str, target: str, data: bytes) -> Iterator[None]:
 
 
 @contextmanager
-def appending(path: str, fd: int, at: int, data: bytes, *, new: bool) -> Iterator[None]:
-    """These bytes are written inside at the end of a log, which is open and has `at` bytes. `new`: it was not there."""
+def appending(path: str, fd: int, at: int, data: bytes) -> Iterator[None]:
+    """These bytes are written inside at the end of a log, which is open and has `at` bytes; one of none is new."""
     known = kept_by(path)
     if known is None:
         yield
         return
     journal, name = known
-    row = Row(name, APPEND, None, data, at, at + len(data), "new" if new else "")
+    row = Row(name, APPEND, None, data, at, at + len(data), "" if at else "new")
     with journal.recorded(row, base=lambda: _whole(fd, at)):
         yield
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from memlane.core.errors import Refused, StorageError
 from memlane.core.values import dataclass, field
-from memlane.disk import files, log, state
+from memlane.disk import files, journal, log, state
 from memlane.disk.log import Position, read_new, read_old, split_lines
 from memlane.disk.names import refuse_link
 from memlane.lanes.vault.record import (
@@ -403,10 +403,14 @@ class VaultLog:
         self._keep(MANY)
 
     def make(self) -> None:
-        """Make the file, empty, where there is none: its first writers need something to lock."""
+        """Make the file, empty, where there is none: its first writers need something to lock.
+
+        That is no change of its own: it is part of the first lines, which may fail.
+        """
         self._refuse_link()
         if not os.path.lexists(self.file):
-            files.append_lines(self.file, b"")
+            with journal.paused():
+                files.append_lines(self.file, b"")
 
     def forget(self) -> None:
         """Read the file from its beginning the next time."""
