@@ -98,3 +98,10 @@ def test_of_what_is_made_of_long_texts_only_a_little_is_kept() -> None:
         assert loud(char * 1_500_000) == char.upper() * 1_500_000
     loud("a" * 1_500_000)
     assert asked == ["a", "b", "a"]
+
+
+def test_a_first_line_keeps_bold_words_whole() -> None:
+    lines = ["**Context:** ad-hoc", "- **Context:** ad-hoc", "* one", "## Two", "> three"]
+    assert [first_line(line) for line in lines] == [
+        "**Context:** ad-hoc", "**Context:** ad-hoc", "one", "Two", "three",
+    ]  # fmt: skip

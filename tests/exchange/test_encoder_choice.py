@@ -38,6 +38,7 @@ def test_what_does_not_work_changes_nothing(run: Run, bank: Bank, home: Path) ->
     before = tree(home)
     result = run("encoder", "use", "nonsense")
     assert (result.code, "There is no encoder 'nonsense'." in result.err) == (1, True)
+    assert "or arctic, or the folder or wheel of a model." in result.err
     assert run("encoder", "use", "./nowhere").code == 2
     if importlib.util.find_spec("fastembed") is None:
         assert "pip install fastembed" in run("encoder", "use", "arctic").err

@@ -13,7 +13,7 @@ from conftest import tree
 from memlane import AlreadyExists, InvalidInput, Memory, NotFound, Problem, Refused, StorageError
 from memlane.core.invisible import visible
 from memlane.disk import files
-from memlane.lanes import Lane, scan
+from memlane.lanes import Lane, readable, scan
 from samples import LANES, draft, make_lane, root_of, tries, words
 
 CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
@@ -281,3 +281,15 @@ def test_windows_files_stay_windows_files(name: str, final: str, bom: str, tmp_p
     raw = path.read_bytes()
     assert raw.startswith(bom.encode())
     assert raw.count(b"\n") == raw.count(b"\r\n")
+
+
+def test_a_file_that_cannot_be_read_is_said_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "huge.md"
+    with open(path, "wb") as file:
+        file.truncate(11_000_000)
+    with pytest.raises(StorageError) as caught:
+        readable(str(path))
+    assert (str(caught.value), caught.value.hint) == (
+        "huge.md: The file has 11,000,000 bytes; 10,485,760 are read.",
+        "Check its permissions and size, then try again.",
+    )

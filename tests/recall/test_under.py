@@ -228,7 +228,7 @@ def test_without_a_bank_of_the_users_the_scope_says_what_to_do(project: Bank) ->
     with pytest.raises(NotEnabled) as error:
         project.add(TABS, scope="user")
     assert (str(error.value), error.value.hint) == (
-        "The user's own memory is not to be had here: there is none; `memlane init --user` makes one.",
+        "The user's own memory cannot be used here: there is none; `memlane init --user` makes one.",
         "Leave scope out to keep it with this project.",
     )
     assert list(project.memories()) == []

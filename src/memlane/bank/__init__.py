@@ -350,7 +350,7 @@ class Bank(Keyed):
         if text is not None:
             changes["text"] = text
         if not changes:
-            raise InvalidInput("There is nothing to change.", hint="Give a new text, or fields such as tags=[…].")
+            raise InvalidInput("There is nothing to change.", hint="Give a new text, or a field such as the tags.")
         if "tags" in changes:
             changes["tags"] = tags_of(changes["tags"])
         scope_given(changes.get("scope"))

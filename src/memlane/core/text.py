@@ -126,6 +126,7 @@ def first_line(text: str, limit: int = 200) -> str:
         if mark := _ALLOWED.search(line):
             line = line[: mark.start()].rstrip().rstrip("<!-/#;%(")
         if bare := line.strip().lstrip("#>*-+ \t").strip():
+            bare = f"**{bare}" if "**" in bare and f"**{bare}" in line else bare  # bold, and no mark of a list
             return bare if len(bare) <= limit else bare[: limit - 3] + "..."
     return ""
 

@@ -59,7 +59,13 @@ def use(settings: Config, what: str) -> Chosen:
             hint="Change or remove it there.",
         )
     setting = setting_for(what)
-    encoder = open_encoder(setting)
+    try:
+        encoder = open_encoder(setting)
+    except ConfigError as error:
+        if error.code != "unknown_encoder":
+            raise
+        hint = f"{error.hint.rstrip('.')}; or {', '.join(SHORT)}, or the folder or wheel of a model."
+        raise ConfigError(str(error), hint=hint, code=error.code) from None
     milliseconds = 0.0
     if encoder.dim:
         encoder.encode_texts(_SAMPLE[:1])

@@ -165,7 +165,10 @@ def readable(path: str) -> str:
     """The text of a file that is to be read or changed by name. Raises NotFound when it is gone, StorageError."""
     found = read_file(path)
     if isinstance(found, Problem):
-        raise StorageError(f"{os.path.basename(path)} {found.why}.", hint="Mend the file, then try again.")
+        why = found.why.rstrip(".")
+        colon = ":" if why[:1].isupper() else ""  # a sentence of the system's, or of a limit
+        hint = "Check its permissions and size, then try again." if colon else "Mend the file, then try again."
+        raise StorageError(f"{os.path.basename(path)}{colon} {why}.", hint=hint)
     if found is None:
         raise NotFound(f"{os.path.basename(path)} is gone.", hint="Somebody has just deleted or moved it.")
     return found

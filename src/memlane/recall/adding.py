@@ -222,6 +222,8 @@ def _similar(likes: Collection[Like]) -> tuple[Similar, ...]:
 
 
 def _shown(memory: Memory) -> str:
+    if memory.lane == "topics" and memory.title:  # its text begins with a label that all entries have
+        return first_line(gate.redacted(memory.title), 120)
     begins = first_line(gate.redacted(memory.text[: gate.ENOUGH]), 120)
     return begins or first_line(gate.redacted(memory.text), 120)
 

@@ -72,7 +72,7 @@ def users(bank: Bank) -> Bank:
         return bank
     why = config.under(bank.config)
     hint = "Leave scope out to keep it with this project."
-    raise NotEnabled(f"The user's own memory is not to be had here: {why}.", hint=hint)
+    raise NotEnabled(f"The user's own memory cannot be used here: {why}.", hint=hint)
 
 
 def as_users(memory: Memory) -> Memory:

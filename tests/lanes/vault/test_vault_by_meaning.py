@@ -37,7 +37,8 @@ def test_a_repetition_is_refused_with_what_is_there(vault: MemoryVault) -> None:
         "code": "duplicate",
         "check": "duplicate",
         "message": f"Not stored: Duplicate of {id} (similarity 0.78), which says: {BURST}.",
-        "hint": f"`memlane update vault:{id}` changes it; or name it as what this replaces.",
+        "hint": f"`memlane update vault:{id}` changes it; "
+        f"`memlane add --lane vault --replaces vault:{id}` takes its place.",
     }
 
 
@@ -101,7 +102,7 @@ def test_a_signal_in_a_statement_is_no_noise(vault: MemoryVault, text: str) -> N
 def test_noise_is_still_refused(vault: MemoryVault, text: str) -> None:
     with pytest.raises(Refused) as refusal:
         vault.add_memory(text, "shared", "infra")
-    assert refusal.value.hint.startswith("Leave tier out: then it is a note.")
+    assert refusal.value.hint.startswith("Keep it as a note, outside the vault.")
 
 
 def test_an_import_keeps_changed_facts(tmp_path: Path) -> None:

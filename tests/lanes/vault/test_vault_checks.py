@@ -47,7 +47,7 @@ def test_the_seeds_noise_example(vault: MemoryVault) -> None:
         "code": "noise",
         "check": "noise",
         "message": "Not stored: the text contains the journal-only signal 'tick marker'.",
-        "hint": "Leave tier out: then it is a note. Or store what was learned from it, in other words.",
+        "hint": "Keep it as a note, outside the vault. Or store what was learned from it, in other words.",
     }
 
 

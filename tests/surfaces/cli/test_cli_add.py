@@ -86,3 +86,17 @@ def test_a_text_without_quotes_is_told_that_it_needs_them(run: Run, bank: Bank) 
     assert refused.code == 2
     assert refused.err.splitlines()[1] == "next: Put the text in quotes; `memlane add --help` shows what it takes."
     assert bank.list() == []
+
+
+def test_messages_speak_of_options(run: Run, bank: Bank) -> None:
+    id = bank.add("Deploys go out on Tuesdays.").id
+    assert f"if this replaces it, add it with --replaces {id}\n" in run("add", "Deploys go out on Wednesdays.").err
+    assert "next: For example --extra ticket=42.\n" in run("add", "x", "--extra", "foo").err
+    assert "Give a new text, or a field such as the tags." in run("update", id).err + run("edit", id, "--append").err
+
+
+def test_an_entry_that_is_much_like_it_is_named_by_its_title(bank: Bank) -> None:
+    entry = {"lane": "topics", "topic": "ops/queue"}
+    bank.add("Restart the queue before every deploy.", title="Restart first", **entry)
+    [remark, *_] = bank.add("Restart the queue before each deploy.", title="Restart again", **entry).remarks
+    assert " is much like it (Restart first): " in remark

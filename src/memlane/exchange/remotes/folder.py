@@ -255,7 +255,8 @@ class FolderRemote:
             )
         why = "it is not there" if error.errno == errno.ENOENT else error.strerror or str(error)
         return Unreachable(
-            f"{self.root} cannot be reached: {why}.", hint="Mount the drive, or make the folder; then try again."
+            f"{self.root} cannot be reached: {why}.",
+            hint="Mount the drive, or bring the folder back; where it is to be a new one, make it.",
         )
 
 

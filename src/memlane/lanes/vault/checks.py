@@ -48,7 +48,7 @@ def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
 def noise(draft: Draft, lane: MemoryVault) -> Draft:
     """journal-only signals such as tick markers and heartbeats"""
     if signal := noise_signal(draft.text, by_meaning=lane.by_meaning):
-        hint = "Leave tier out: then it is a note. Or store what was learned from it, in other words."
+        hint = "Keep it as a note, outside the vault. Or store what was learned from it, in other words."
         raise _refusal("noise", "noise", f"the text contains the journal-only signal {signal!r}", hint)
     return draft
 
@@ -56,7 +56,7 @@ def noise(draft: Draft, lane: MemoryVault) -> Draft:
 def log_tier(draft: Draft, lane: MemoryVault) -> Draft:
     """tier "log\""""
     if draft.fields.get("tier") == "log":
-        hint = "Leave tier out: then it is a note. Or use tier canon or register for what should last."
+        hint = "Keep it as a note, outside the vault. Or use tier canon or register for what should last."
         raise _refusal("log_tier", "log_tier", 'tier "log" is journal-only', hint)
     return draft
 
@@ -135,8 +135,9 @@ def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     why, hint = f"Duplicate of {id} (similarity {score:.2f})", f"`memlane update vault:{id}` changes it"
     if lane.by_meaning:
         with lane.log.reading() as known:
+            instead = f"`memlane add --lane vault --replaces vault:{id}` takes its place"
             why = f"{why}, which says: {gate.shown(' '.join(known.active[id].text.split())).rstrip('.')}"
-        raise _refusal("duplicate", "duplicate", why, f"{hint}; or name it as what this replaces.")
+        raise _refusal("duplicate", "duplicate", why, f"{hint}; {instead}.")
     raise _refusal("duplicate", "duplicate", why, f"{hint}; or say what is new.")
 
 

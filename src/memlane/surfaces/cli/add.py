@@ -45,13 +45,13 @@ field_option = click.option(
 )
 
 
-def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
-    """The fields that `--field NAME=VALUE` gives. Raises InvalidInput for what is no field."""
+def fields_of(pairs: tuple[str, ...], example: str = "--field tier=register") -> dict[str, str]:
+    """The fields that `--field NAME=VALUE` gives, or an option like it. Raises InvalidInput for what is no field."""
     fields = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise InvalidInput("A field is written NAME=VALUE.", hint="For example --field tier=register.")
+            raise InvalidInput("A field is written NAME=VALUE.", hint=f"For example {example}.")
         if name in _OPTIONS:
             raise InvalidInput(f"{name} is not a lane's own field.", hint=f"Use the option or argument for the {name}.")
         fields[name] = value
@@ -60,7 +60,7 @@ def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
 
 def own_fields(pairs: tuple[str, ...]) -> dict[str, Any]:
     """The fields that `--extra NAME=VALUE` gives; a number stays one, so that it can be compared."""
-    return {name: plain_value(value) for name, value in fields_of(pairs).items()}
+    return {name: plain_value(value) for name, value in fields_of(pairs, "--extra ticket=42").items()}
 
 
 @click.command()
@@ -68,7 +68,9 @@ def own_fields(pairs: tuple[str, ...]) -> dict[str, Any]:
 @click.option("--lane", type=click.Choice(NAMES), help="notes, unless it replaces a memory of another lane.")
 @click.option("--title", help="A title; else the first line.")
 @tag_option
-@click.option("--type", help="journal, plan, fact, observation or reflection; a vault record's category.")
+@click.option(
+    "--type", help="journal, plan, fact, observation, reflection, rule or preference; a vault record's category."
+)
 @click.option("--scope", help="What it applies to: a vault scope, file:PATH, area:NAME.")
 @user_option
 @click.option("--thread", help="The conversation or session it belongs to.")
@@ -128,7 +130,7 @@ expected_option = click.option(
 @text_argument
 @click.option("--title", help="A title; else the first line.")
 @tag_option
-@click.option("--type", help="journal, plan, fact, observation or reflection.")
+@click.option("--type", help="journal, plan, fact, observation, reflection, rule or preference.")
 @click.option("--scope", help="What it applies to: file:PATH, area:NAME.")
 @user_option
 @click.option("--private", "scope", flag_value="private", help="Keep it out of git. As --scope private.")

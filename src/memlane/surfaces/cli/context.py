@@ -41,7 +41,8 @@ def context(
 ) -> None:
     """Print what a PROMPT should know as one block; without one, what belongs into every prompt.
 
-    Every prompt gets the vault's canon, its registers with a topic, and the notes with the tag `pinned`.
+    Every prompt gets the vault's canon, its registers with a topic, your rules and preferences, and the notes with the
+    tag `pinned`.
 
     \b
     $ memlane context "how do we deploy?" --budget 500

@@ -408,7 +408,7 @@ def print_stored(value: Any, as_json: bool, id: str, *talk: str) -> None:
 
 def print_written(memory: Memory, as_json: bool, verb: str) -> None:
     """Print a memory that was written, after the notes that the gate made on it."""
-    say_notes(memory.remarks)
+    say_notes(remark.replace(" with replaces=", " with --replaces ") for remark in memory.remarks)  # as it is said here
     print_stored(memory, as_json, memory.id, f"{verb} {memory.path}")
 
 

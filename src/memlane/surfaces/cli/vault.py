@@ -52,7 +52,7 @@ def _print_records(records: list[Record], as_json: bool) -> None:
 @text_argument
 @click.option("--scope", help="For whom or what: user:alice; shared unless configured.")
 @click.option("--category", help=f"For example {', '.join(CATEGORIES)}; other for a new record.")
-@click.option("--tier", type=click.Choice([*TIERS, "log"]), default="canon", show_default=True)
+@click.option("--tier", type=click.Choice(TIERS), default="canon", show_default=True)
 @click.option("--topic", "topic_id", help="A register's stable key: the same key updates instead of adding.")
 @click.option("--source", type=click.Choice(SOURCES), help="Where it comes from; manual for a new record.")
 @tag_option

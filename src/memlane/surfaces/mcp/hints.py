@@ -16,6 +16,7 @@ from memlane.core.errors import MemlaneError, Refused
 # Where a command means something else without an id, there are two keys.
 CALLS: dict[str, tuple[str, ...]] = {
     "add": ("remember",),
+    "add --lane vault --replaces": ('remember(text=…, replaces="{}")',),
     "append": ('append_memory(filename="{}", content=…)',),
     "get": ('read_memory(filename="{}")',),
     "list": ("list_memories",),
