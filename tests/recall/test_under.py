@@ -224,6 +224,15 @@ def test_the_users_bank_has_its_own_gate(own: Bank, project: Bank) -> None:
     assert list(own.memories()) == []
 
 
+def test_from_outside_the_project_the_scope_says_why_it_is_refused(project: Bank, own: Bank) -> None:
+    with project.alone() as alone, pytest.raises(NotEnabled) as error:
+        alone.add(TABS, scope="user")
+    assert str(error.value) == (
+        "The user's own memory cannot be used here: it stays with its user, and is neither read nor written from "
+        "outside the project."
+    )
+
+
 def test_without_a_bank_of_the_users_the_scope_says_what_to_do(project: Bank) -> None:
     with pytest.raises(NotEnabled) as error:
         project.add(TABS, scope="user")

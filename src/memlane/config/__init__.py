@@ -20,7 +20,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from memlane.config import claims, profiles, trust, worktrees
+from memlane.config import claims, own, profiles, trust, worktrees
 from memlane.config.own import is_user_bank as is_user_bank
 from memlane.config.own import own_folder as own_folder
 from memlane.config.own import under as under
@@ -126,7 +126,7 @@ class Config:
 
     def without_user_bank(self) -> Config:
         """The same settings, with no other bank to be read."""
-        sources = {**self.sources, "memory.user_bank": "for what leaves the project"}
+        sources = {**self.sources, "memory.user_bank": own.WITHHELD}
         return replace(self, values={**self.values, "memory.user_bank": False}, sources=sources)
 
     @property

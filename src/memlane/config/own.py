@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from memlane.config import Config
 
 
+WITHHELD = "it stays with its user, and is neither read nor written from outside the project"
+
+
 def under(config: Config) -> Config | str:
     """The configuration of the user's own bank, where it is read below this one; else, in words, why it is not."""
     if config.folder:
         return "a bank of the past is read alone"
     if not config["memory.user_bank"]:
-        return f"memory.user_bank is false ({config.sources['memory.user_bank']})"
+        decided_by = config.sources["memory.user_bank"]
+        return WITHHELD if decided_by == WITHHELD else f"memory.user_bank is false ({decided_by})"
     try:
         place = user_bank()
     except ConfigError as error:

@@ -270,3 +270,21 @@ def test_ctrl_c_while_indexing_leaves_a_sound_index(bank: Bank, tmp_path: Path) 
     after = subprocess.run([MEMLANE, "search", "quokkas", "-n", "2000", "--json"], cwd=tmp_path, capture_output=True)
     assert len(json.loads(after.stdout)) == 600
     assert "made anew" not in after.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "words", [("--port", "9000"), ("--oauth",), ("--readers", "2"), ("--public-url", "https://mem.example.com")]
+)
+def test_what_only_a_server_over_http_has_is_not_ignored_without_one(run: Run, words: tuple[str, ...]) -> None:
+    result = run("mcp", *words)
+    assert (result.code, result.err.splitlines()[0]) == (2, f"error: {words[0]} goes with --http.")
+
+
+def test_a_scope_with_a_comma_is_refused_by_the_vault_too(run: Run, bank: Bank) -> None:
+    assert [
+        run(*words, "Mission: keep it stable", "--scope", "a,b").code for words in (("add",), ("vault", "add"))
+    ] == [
+        2,
+        2,
+    ]
+    assert bank.list() == []

@@ -7,6 +7,7 @@ import stat
 import sys
 
 import click
+from click.core import ParameterSource
 
 from memlane import config
 from memlane.config.places import mcp_token
@@ -71,6 +72,8 @@ def mcp(
     $ memlane mcp --http --port 8765
     $ memlane mcp --http --oauth --public-url https://mem.example.com
     """
+    if not http and (given := _only_over_http(ctx)):
+        raise click.UsageError(f"{given} goes with --http.")
     from memlane.surfaces.mcp.server import build_server
     from memlane.surfaces.mcp.shared_bank import SharedBank
 
@@ -101,6 +104,13 @@ def mcp(
         with_oauth=oauth,
         open_metrics=metrics == "open",
     )
+
+
+def _only_over_http(ctx: click.Context) -> str:
+    """An option of the command line that means nothing to a client on standard input; "" when none was given."""
+    typed = (one for one in ctx.command.params if one.name not in ("http", "more"))
+    given = (one.opts[0] for one in typed if ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE)
+    return next(given, "")
 
 
 def _token(file: str | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
+from memlane.core.choosing import scope_given
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft
 from memlane.lanes.vault.record import CATEGORIES, SOURCES, TIERS, Record
@@ -71,7 +72,8 @@ def add(
     \b
     $ memlane vault add "Projects: dashboard" --tier register --topic current_projects
     """
-    memory = bank.vault.put(Draft(take_text(text), tags=tags, type=category, scope=scope, fields=fields))
+    draft = Draft(take_text(text), tags=tags, type=category, scope=scope_given(scope), fields=fields)
+    memory = bank.vault.put(draft)
     bank.anchor(memory.id)
     _print_written(bank.vault.get_memory(memory.native_id), as_json, memory.remarks)
 
