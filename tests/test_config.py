@@ -178,6 +178,13 @@ def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
     assert caught.value.hint == "Did you mean memory.recency_boost_days?"
 
 
+def test_a_key_that_is_like_none_is_answered_with_all_of_its_table(tmp_path: Path) -> None:
+    write(tmp_path / "memlane.toml", "[memory]\nbogus = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        config.load(tmp_path)
+    assert caught.value.hint.startswith("There are: memory.enabled, memory.storage_strategy, ")
+
+
 @pytest.mark.parametrize("data", [b"not toml [", b"\xff\xfe"])
 def test_a_broken_file_is_named(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "memlane.toml").write_bytes(data)

@@ -209,6 +209,12 @@ def test_a_token_that_may_only_read_writes_nothing(folder: Path) -> None:
     assert Bank.open(folder).list() == []
 
 
+def test_who_may_only_read_is_told_of_the_tools_that_read(folder: Path) -> None:
+    with served(folder, ann="memory:read") as url:
+        said = refused(url, "ann", "zzz", "legacy")
+    assert ("There is no such tool. There are: recall, " in said, "remember" in said) == (True, False)
+
+
 def test_only_one_authorization_header_counts_and_no_query(folder: Path) -> None:
     with served(folder, ann="memory:read") as url:
         assert sent(url, authorization="Bearer ann")[0] == 200

@@ -262,7 +262,7 @@ def _filters(filters: Mapping[str, Any] | None, wrong: Mapping[str, Any]) -> tup
     """The filters, and of them the ids that are given as they are."""
     if wrong:
         raise InvalidInput(
-            f"{', '.join(wrong)} cannot be given here.", hint='An id belongs into filters: {"user_id": …}.'
+            f"{', '.join(wrong)} cannot be given here.", hint='An id belongs in filters: {"user_id": …}.'
         )
     wanted = dict(filters or {})
     plain = {name: wanted[name] for name in _SESSION if name in wanted and not isinstance(wanted[name], Mapping)}

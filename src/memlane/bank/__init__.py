@@ -192,7 +192,7 @@ class Bank(Keyed):
         count: Callable[[str], int] | None = None,
         wait: float | None = None,
     ) -> Block:
-        """What belongs into every prompt: the user's rules, canon, registers with a topic, and `pinned` notes.
+        """What belongs in every prompt: the user's rules, canon, registers with a topic, and `pinned` notes.
 
         With `recent`, also what a session should start with: rules of others, open work (but not that of another
         `branch` of git), what is about `files` (paths in the project), and so many of the rest. `scopes` leave out what

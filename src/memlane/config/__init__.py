@@ -520,10 +520,11 @@ def _checked(setting: Setting, value: Any, source: str) -> Any:
 def _suggestion(key: str) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(key, _BY_KEY, 1)
-    if close:
-        return f"Did you mean {close[0]}?"
-    siblings = [other for other in _BY_KEY if other.startswith(key.partition(".")[0] + ".")]
+    table, _, name = key.partition(".")
+    siblings = [other for other in _BY_KEY if other.startswith(f"{table}.")]
+    names = {other.removeprefix(f"{table}."): other for other in siblings} or {other: other for other in _BY_KEY}
+    if close := get_close_matches(name if siblings else key, names, 1):
+        return f"Did you mean {names[close[0]]}?"
     return f"There are: {', '.join(siblings or sorted(_TABLES))}."
 
 

@@ -110,7 +110,7 @@ def scope_given(value: str | None) -> str | None:
 
 
 def expiry_given(value: Expiry) -> str | None:
-    """When something ends to count, as a file has it: a moment, or so long from now on. Raises InvalidInput."""
+    """When something stops counting, as a file has it: a moment, or so long from now on. Raises InvalidInput."""
     given: Any = value
     if value is None:
         return None

@@ -68,7 +68,7 @@ class Memory:
 
     @property
     def expires(self) -> datetime | None:
-        """When it ends to count, by its field `expires`: from then on it is in no answer."""
+        """When it stops counting, by its field `expires`: from then on it is in no answer."""
         return moment(self.fields["expires"]) if "expires" in self.fields else None
 
     def expired(self, now: datetime) -> bool:

@@ -182,7 +182,7 @@ def _paragraphs(segments: list[Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _is_telling(paragraph: tuple[Segment, ...]) -> bool:
-    """Whether nobody writes this twice by chance: a word alone may belong into two places."""
+    """Whether nobody writes this twice by chance: a word alone may belong in two places."""
     return sum(len(line) for line in paragraph if isinstance(line, str)) >= _TELLING
 
 

@@ -1,4 +1,4 @@
-"""A bank in one file: what belongs into a backup, and where it goes when it is restored; and moving a bank.
+"""A bank in one file: what belongs in a backup, and where it goes when it is restored; and moving a bank.
 
 bank/…              the bank's folder without `indices/`, the trash and what is private included
 lanes/records/…     a lane that lies elsewhere

@@ -69,6 +69,12 @@ def test_where_nothing_is_alike_another_key_is_asked_for(bank: Bank, tmp_path: P
     assert left(bank)[TEXTS[0]] == ("lesson",)
 
 
+def test_a_key_that_does_nothing_is_answered(bank: Bank, tmp_path: Path) -> None:
+    shown = on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"zkq")
+    assert "that key does nothing here: one of k, " in shown
+    assert left(bank)[TEXTS[0]] == ("lesson",)
+
+
 def test_a_key_lets_it_take_the_place_of_what_it_contradicts_both_being_shown(bank: Bank, tmp_path: Path) -> None:
     note = bank.add("Staging is reset on Friday nights by a job of the build server.", created_at="2026-01-01")
     said = TEXTS[2].replace("Monday", "Sunday")

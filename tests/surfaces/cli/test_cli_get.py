@@ -35,3 +35,8 @@ def test_what_was_put_under_a_key_is_read_by_it(run: Run, bank: Bank) -> None:
     ]
     assert bank.get(key="Alice@example.org").path.parent == bank.root / "private"
     assert (run("get", "--key", "ALICE@example.org").code, run("get").code) == (3, 2)
+
+
+def test_a_list_of_nothing_says_so(run: Run, bank: Bank) -> None:
+    assert run("list") == (0, "", "nothing found\n")
+    assert run("list", "--json").json == []

@@ -80,7 +80,7 @@ def detect(path: Path) -> str:
     if {"id", "text", "created_at"} <= json_lines.first(path).keys():
         return "vault"  # the other lanes are folders, which look like any folder of Markdown
     raise InvalidInput(
-        f"{path.name or path} is nothing that can be told by its content.",
+        f"{path.name or path} cannot be recognised by its content.",
         hint=f"Say what it is with --from: {', '.join(KINDS)}.",
     )
 

@@ -74,10 +74,12 @@ def _decide(bank: Bank, memory: Memory) -> str:
     keys = {key: what for key, what in _KEYS.items() if key != "t" or old is not None}
     say("  ".join(f"[{key}] {what}" for key, what in keys.items()))
     while True:
-        key = _key()
+        if (key := _key()) not in keys:
+            say(f"that key does nothing here: one of {', '.join(keys)}")
+            continue
         try:
             with journal.change("review", memory.id, joins=False):  # each decision can be undone by itself
-                if key in keys and _does(bank, memory, key):
+                if _does(bank, memory, key):
                     return key
         except MemlaneError as error:
             complain(error)

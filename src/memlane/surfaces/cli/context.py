@@ -39,7 +39,7 @@ def context(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Print what a PROMPT should know as one block; without one, what belongs into every prompt.
+    """Print what a PROMPT should know as one block; without one, what belongs in every prompt.
 
     Every prompt gets the vault's canon, its registers with a topic, your rules and preferences, and the notes with the
     tag `pinned`.

@@ -42,7 +42,7 @@ def export(
 ) -> None:
     """Write memories as lines of JSON, or as one Markdown document. `memlane import` reads the lines again.
 
-    With --to, writes what belongs into every prompt into a marked block of an agent's own file and leaves every other
+    With --to, writes what belongs in every prompt into a marked block of an agent's own file and leaves every other
     byte of it as it is.
 
     \b

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import Any
 
 import click
@@ -115,7 +116,11 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
         return
     from memlane.surfaces.cli.listing import lines
 
-    print_lines(lines(bank, chosen))
+    found = iter(lines(bank, chosen))
+    if (first := next(found, None)) is None:
+        say("nothing found")
+        return
+    print_lines(chain([first], found))
 
 
 @click.command()

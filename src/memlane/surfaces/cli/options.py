@@ -90,7 +90,7 @@ order_option = click.option(
 archived_option = click.option("--archived", is_flag=True, help="Archived memories, too.")
 expired_option = click.option("--expired", is_flag=True, help="What has expired, too.")
 expires_option = click.option(
-    "--expires", metavar="WHEN", help="When it ends to count: 30d, 12h, 2025-01-15. From then on it is in no answer."
+    "--expires", metavar="WHEN", help="When it stops counting: 30d, 12h, 2025-01-15. From then on it is in no answer."
 )
 _SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt", "=": "$eq"}
 _CONDITION = lazily(rf"\s*([^<>=!]+?)\s*(?:({'|'.join(_SIGNS)})(?![<>=!])(.*))?", re.DOTALL)
