@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
-from memlane.capture import repetition
+from memlane.capture import repetition, transcripts
 from memlane.capture.progress import Progress
 from memlane.capture.scope import relative, scope_of
 from memlane.capture.transcripts.entry import Entry
@@ -102,6 +102,7 @@ class Collector:
             if entry.text or not self._message:
                 self._remember_shown()
             if entry.asked:
+                self._look_for_objections(line)
                 progress.files = []
                 progress.asked = True
             if entry.text and progress.asked:
@@ -152,6 +153,7 @@ class Collector:
         except InvalidInput:
             self.skipped["invalid"] += 1
             return ""
+        self.progress.last = record.id
         if new:
             self.memories.append(to_memory(record))
             self.kept.append(Kept(f"records:{record.id}", record.occurred_at, record.applies_to, record.subject))
@@ -201,6 +203,23 @@ class Collector:
                 self.lane.set_aside(before.id)
 
     # -- what is remembered
+
+    def _look_for_objections(self, line: dict[str, Any]) -> None:
+        """Mark the last record of the turn that is over, if the user objects to it."""
+        last, self.progress.last = self.progress.last, ""
+        record = self.lane.get(last) if last and not self.dry_run else None
+        if record is None:
+            return
+        from memlane.capture.distil.passages import typed
+        from memlane.capture.distil.session import users_own
+        from memlane.capture.objections import is_objected
+
+        for _, _, parts in transcripts.conversation(line):
+            prompt = "\n".join(users_own(part.text) for part in parts if part.role == "user")
+            if is_objected(record.content, typed(prompt)):
+                with suppress(NotFound, InvalidInput):  # somebody else deleted it meanwhile
+                    journal.step()
+                    self.lane.mark_objected(record.native_id)
 
     def _move_to(self, offset: int) -> None:
         """Let the next capture start here, or at the message that is not stored yet."""

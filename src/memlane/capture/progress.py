@@ -37,6 +37,7 @@ class Progress:
     shown: dict[int, None] = field(default_factory=dict)  # marks of injected memory, the oldest first
     said: dict[str, str] = field(default_factory=dict)  # hash of a message and its id → when it was first said
     tail: str = ""  # record of the last message, which is read again: it may have been incomplete
+    last: str = ""  # record of what the assistant said last in this turn: the user may object to it
 
     @classmethod
     def load(cls, place: str, transcript: BinaryIO) -> Progress | None:
@@ -45,6 +46,8 @@ class Progress:
         try:
             saved = json.loads(files.read_text(place))
             for name in cls.__slots__:
+                if name == "last" and name not in saved:  # written by an earlier version
+                    continue
                 value = dict.fromkeys(saved[name]) if name == "shown" else saved[name]
                 if type(value) is not type(getattr(progress, name)):
                     return None

@@ -7,7 +7,7 @@ They are the user's own words and work, so they lie where git is told to leave n
 - that says nothing new, here or to the user's own bank, nothing is stored; an unconfirmed note that says it notes the
   session (`seen`, `seen_in`);
 - that was rejected, or deleted, in these words or nearly, nothing is stored;
-- that renews or contradicts an older unconfirmed note, the note takes its place;
+- that renews or contradicts an older unconfirmed note, or corrects what such a note says, the note takes its place;
 - that would do so to a memory that was written on purpose, the note names it (`instead_of`), and a person decides;
 - that tells that open work is done, the note takes the place of that work, which is archived, in the same way.
 
@@ -30,7 +30,7 @@ from memlane.care.solved import is_about, says_open, says_solved
 from memlane.core.dates import moment, utc_now
 from memlane.core.digests import blake2b
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused, StorageError
-from memlane.core.model import UNCONFIRMED, Draft, Memory
+from memlane.core.model import OBJECTED, PROPOSED, UNCONFIRMED, Draft, Memory
 from memlane.core.text import first_line, slug
 from memlane.core.values import dataclass, replace
 from memlane.disk import files, journal
@@ -163,6 +163,9 @@ def _settled(bank: Bank, candidate: Candidate, binned: Sequence[str]) -> Stored:
     done = [work for work in _solved(bank, candidate) if work.id != getattr(found.known, "id", None)]
     if found.known:
         _seen_again(bank, found.known, candidate)
+        for old in _corrected(bank, candidate):
+            if old.unconfirmed and old.id != found.known.id:
+                took_place(bank, found.known, old)
         closed = _closed(bank, found.known, [work for work in done if work.unconfirmed])
         return Stored(known=1, closed=closed)
     chosen = (*found.chosen, *(work for work in done if not work.unconfirmed))
@@ -171,7 +174,7 @@ def _settled(bank: Bank, candidate: Candidate, binned: Sequence[str]) -> Stored:
         memory = _added(bank, candidate, instead_of)
     except (Refused, InvalidInput):
         return Stored(refused=1)
-    for old in found.replaced:
+    for old in (*found.replaced, *_objected(bank, candidate)):
         took_place(bank, memory, old)
     closed = _closed(bank, memory, [work for work in done if work.unconfirmed])
     return Stored((memory,), closed=closed, proposed=(memory.id,) if instead_of else ())
@@ -219,7 +222,27 @@ def _compared(bank: Bank, candidate: Candidate) -> _Compared:
             if said and not _is_later(said, memory):
                 return _Compared(outdated=True)
             (replaced if memory.unconfirmed else chosen).append(memory)
+    for memory in _corrected(bank, candidate):
+        if memory not in (*replaced, *chosen):
+            (replaced if memory.unconfirmed else chosen).append(memory)
     return _Compared(replaced=tuple(replaced), chosen=tuple(chosen))
+
+
+def _corrected(bank: Bank, candidate: Candidate) -> list[Memory]:
+    """What the bank has of the assistant's words that the user objected to: an earlier session may have said them."""
+    said = moment(candidate.date)
+    likes = [(text, like.memory) for text in candidate.against or () for like in similar.look(bank, text)]
+    found = {memory.id: memory for text, memory in likes if memory.lane != "records" and repeats(memory.text, text)}
+    return [one for one in found.values() if current(bank, one.id) is None and _is_later(said, one)]
+
+
+def _objected(bank: Bank, candidate: Candidate) -> list[Memory]:
+    """The captured message that a correction answers, if it is marked as objected to."""
+    said = moment(candidate.date)
+    if candidate.against is None or not candidate.session or said is None:
+        return []
+    records = bank.list(lane="records", thread=candidate.session, until=said, limit=1)
+    return [record for record in records if record.fields.get(OBJECTED)]
 
 
 def _renews(new: str, old: str) -> bool:
@@ -333,6 +356,7 @@ def _added(bank: Bank, candidate: Candidate, instead_of: str) -> Memory:
         "files": list(candidate.files),
         "distilled": utc_now().date().isoformat(),
         INSTEAD_OF: instead_of,
+        PROPOSED: candidate.proposed,
     }
     evidence["when"] = moment_in(candidate.text)
     fields = {"confidence": candidate.confidence, **{key: value for key, value in evidence.items() if value}}

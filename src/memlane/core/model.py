@@ -14,6 +14,8 @@ from memlane.core.values import NamedTuple, asdict, dataclass, field
 
 USERS = "user/"  # what the id of a memory begins with that is the user's own, read below a project's
 UNCONFIRMED = "unconfirmed"  # the tag of what was distilled from a session, and nobody has looked at
+PROPOSED = "proposed"  # the field of a distilled note that is a proposal of the assistant's
+OBJECTED = "objected"  # the field of a record that the user objected to in the next prompt
 
 
 class Similar(NamedTuple):

@@ -38,7 +38,7 @@ from typing import Any, Self
 
 from memlane.core import triggers
 from memlane.core.invisible import visible
-from memlane.core.model import UNCONFIRMED, Hit, Memory
+from memlane.core.model import OBJECTED, PROPOSED, UNCONFIRMED, Hit, Memory
 from memlane.core.patterns import lazily
 from memlane.core.text import estimate, remembered_whole
 from memlane.core.values import NamedTuple, dataclass, field, replace
@@ -221,6 +221,7 @@ class Composer:
         if not _by_moment(hit) and (moments := _moments(memory)):
             shown = f"({moments}) {shown}"
         facts = ["(the user's own)"] if memory.owner and not rule else []
+        facts += [f"({whose})"] if (whose := _said_by(memory)) else []
         facts += (f"⚠ {warning}" for warning in self._warnings(memory))
         if said != whole:
             facts.append(f"[{one_line(shortened(memory.id))}]")
@@ -356,7 +357,7 @@ class Composer:
             if title := _title(memory, one_line(item.text[:300])):
                 facts.append(title)
         facts += [UNCONFIRMED] if memory.unconfirmed else []
-        facts += filter(None, [_moments(memory)])
+        facts += filter(None, (_moments(memory), _said_by(memory)))
         facts += item.marks
         facts += (f"⚠ {warning}" for warning in self._warnings(memory))
         lines = escaped(item.text.strip("\n")).rstrip().splitlines()
@@ -387,6 +388,8 @@ class Composer:
                 yield "stale"
         if memory.id in self.foreign:
             yield one_line(self.foreign[memory.id])
+        if memory.fields.get(OBJECTED):
+            yield "the user objected to it in the next prompt"
         if memory.superseded_by:
             yield f"replaced by {one_line(memory.superseded_by)}"
         if memory.id in self.outdated:
@@ -460,6 +463,13 @@ def _title(memory: Memory, text: str) -> str:
     """A memory's title; "" where it is but the beginning of the text."""
     title = one_line(memory.title)
     return "" if title.removesuffix("...").lower() in text.lower() else title
+
+
+def _said_by(memory: Memory) -> str:
+    """Whose word it is where that is not the user's, nor anything that somebody has looked at."""
+    if memory.lane == "records":
+        return "said by the assistant"
+    return "proposed by the assistant" if memory.unconfirmed and memory.fields.get(PROPOSED) else ""
 
 
 def _brief(lines: Sequence[tuple[bool, str]]) -> str:

@@ -1,32 +1,32 @@
 """Candidate memories of a session: which passages are chosen, and what is said of each.
 
 The best passages that do not overlap and do not say the same become candidates, no more of them than such a session
-usually has to tell. `distil` reads one transcript; it stores nothing.
+usually has to tell. What the user objected to is no candidate; the objection is one, whatever else there is to tell.
+`distil` reads one transcript; it stores nothing.
 """
 
 from __future__ import annotations
 
-import heapq
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from memlane import gate
 from memlane.capture.distil import commands
 from memlane.capture.distil.features import speaker
+from memlane.capture.distil.held import Held, Scored, best_of
 from memlane.capture.distil.kinds import kind_of
-from memlane.capture.distil.reading import Seen, read, seen
-from memlane.capture.distil.scorer import Weights, reasons, score, weights
+from memlane.capture.distil.reading import Seen, read
+from memlane.capture.distil.scorer import Weights, reasons, weights
 from memlane.capture.distil.session import Run, Session
+from memlane.capture.objections import is_proposal
 from memlane.capture.scope import is_brand, relative
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput
 from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 
-_PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
 _SURE, _SURE_ROOM = 0.86, 1.5  # what is surely worth keeping has so much more room
-_HELD = 300  # passages kept in mind while a transcript is read
 _ALIKE = 0.55  # share of the shorter text's words that a better candidate has, too
 _WORD = lazily(r"\w{4,}")
 _FILE = lazily(
@@ -38,14 +38,13 @@ _SUFFIXES = frozenset(
     tf ini cfg conf env work mod sum gradle nix lua r dart zig ipynb""".split()
 )
 
-Scored = tuple[int, Seen, float]
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What might be remembered of a session. `lines` and `uuids` are the evidence: where in the transcript it was
     said. `date` is the time of that as well, and `branch` the one of git that the session was on then. `rule` says what
-    it was taken for, and `signs` what each of its signs added to its confidence."""
+    it was taken for, and `signs` what each of its signs added to its confidence. `against` are the
+    assistant's sentences that it corrects, None if it is no correction; `proposed`: the assistant proposes it."""
 
     text: str
     type: str
@@ -58,6 +57,8 @@ class Candidate:
     rule: str
     signs: dict[str, float]
     branch: str = ""
+    against: tuple[str, ...] | None = None
+    proposed: bool = False
 
     def to_dict(self, explain: bool = False) -> dict[str, Any]:
         told = {
@@ -70,6 +71,8 @@ class Candidate:
             "uuids": list(self.uuids),
             "files": list(self.files),
             **({"branch": self.branch} if self.branch else {}),
+            **({"against": list(self.against)} if self.against else {}),
+            **({"proposed": True} if self.proposed else {}),
         }
         return told | {"rule": self.rule, "signs": self.signs} if explain else told
 
@@ -92,49 +95,42 @@ def distil(
     if kind is not None and kind not in KINDS:
         raise InvalidInput("There is no such kind of transcript.", hint=f"Use one of: {', '.join(KINDS)}.")
     session, model, ran = session or Session(), weights(), commands.Commands()
-    held: list[tuple[float, int, int, int, Seen]] = []  # a heap: the worst first
+    held = Held(model)
     source = transcript if isinstance(transcript, list) else os.path.realpath(transcript)
     for order, said in enumerate(read(source, session, kind, deadline)):
         if isinstance(said, Run):
             ran.add(said, session.date)
-            continue
-        scored = [(order, one, score(one.signs, model)) for one in seen(said)]
-        for _, one, worth in best_of([each for each in scored if each[2] >= model.threshold]):
-            heapq.heappush(held, (worth, order, -one.part, -one.passage.start, one))
-            if len(held) > _HELD:
-                heapq.heappop(held)
-    picked = chosen(((order, one, worth) for worth, order, *_, one in held), session, model.threshold)
+        else:
+            held.add(order, said)
+    picked = chosen(held.passages(), session, model.threshold)
     made = [_candidate(one, worth, session, model) for _, one, worth in picked]
     made += [_of_command(found, session) for found in ran.found()]
     return [one for one in sorted(made, key=lambda one: one.lines) if gate.redacted(one.text) == one.text]
 
 
 def chosen(scored: Iterable[Scored], session: Session, threshold: float) -> list[Scored]:
-    """The passages of a session that become candidates, in the order they were said."""
+    """The passages of a session that become candidates, in the order they were said. Corrections come before what may
+    say the same, and take no room from the others."""
     messages: dict[int, list[Scored]] = {}
     for each in scored:
-        if each[2] >= threshold:
+        if each[2] >= threshold or each[1].against:
             messages.setdefault(each[0], []).append(each)
     best = [each for group in messages.values() for each in best_of(group)]
     kept: list[tuple[Scored, frozenset[str]]] = []
-    for each in sorted(best, key=lambda each: (-each[2], -each[0], each[1].part, each[1].passage.start)):
+    taken = 0
+    for each in sorted(best, key=_order):
         words = frozenset(_WORD.findall(each[1].passage.text.lower()))
         most = room(session) * (_SURE_ROOM if each[2] >= _SURE else 1)
-        if len(kept) < most and not any(_alike(words, other) for _, other in kept):
+        corrects = each[1].against is not None
+        if (corrects or taken < most) and not any(_alike(words, other) for _, other in kept):
             kept.append((each, words))
+            taken += not corrects
     return sorted((each for each, _ in kept), key=lambda each: (each[0], each[1].part, each[1].passage.start))
 
 
-def best_of(scored: Sequence[Scored]) -> list[Scored]:
-    """The best passages of one thing that was said that do not overlap; of a summary, per section."""
-    kept: list[Scored] = []
-    for each in sorted(scored, key=lambda each: (-each[2], each[1].part, each[1].passage.start)):
-        _, one, _ = each
-        beside = [other for _, other, _ in kept if other.part == one.part]
-        apart = (one.passage.end <= o.passage.start or one.passage.start >= o.passage.end for o in beside)
-        if len(beside) < (_PER_SECTION if one.section else _PER_MESSAGE) and all(apart):
-            kept.append(each)
-    return kept
+def _order(each: Scored) -> tuple[bool, float, int, int, int]:
+    order, one, worth = each
+    return one.against is None, -worth, -order, one.part, one.passage.start
 
 
 def room(session: Session) -> int:
@@ -162,6 +158,8 @@ def _candidate(one: Seen, worth: float, session: Session, model: Weights) -> Can
         rule=source,
         signs=reasons(one.signs, model),
         branch=said.branch,
+        against=one.against,
+        proposed=speaker(said, one.section) == "assistant" and is_proposal(one.passage.text),
     )
 
 

@@ -154,6 +154,18 @@ def passages(text: str, own: bool = False) -> list[Passage]:
     return [passage for passage in found if _THREE_WORDS.search(passage.text)]
 
 
+def typed(text: str) -> str:
+    """The lines of a prompt that the user typed, without pasted output, quotations and code."""
+    lines: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            inside = not inside
+        elif not inside and not _PASTED.match(line) and not _QUOTED.match(line) and not _TABLE.match(line):
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def _flow(sentences: list[str], place: int, heading: str, own: bool) -> Iterator[Passage]:
     """Every one to three sentences in a row of paragraphs. What only leads to a list or to code is no part of them."""
     for first, sentence in enumerate(sentences):

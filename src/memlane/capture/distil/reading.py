@@ -26,6 +26,7 @@ class Seen(NamedTuple):
     section: str  # what the section of the summary is about; "" outside of summaries
     part: int  # the number of the section
     signs: dict[str, float]
+    against: tuple[str, ...] | None = None  # what of the assistant's words it corrects; None: it is no correction
 
 
 def read(

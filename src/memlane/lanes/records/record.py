@@ -17,7 +17,7 @@ from memlane.core.dates import moment
 from memlane.core.digests import sha256
 from memlane.core.errors import InvalidInput
 from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
-from memlane.core.model import Draft, Memory, Problem
+from memlane.core.model import OBJECTED, Draft, Memory, Problem
 from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 from memlane.core.values import asdict, dataclass, field
@@ -30,12 +30,15 @@ TAKEN = "~archived"
 SCOPE = lazily(r"global|file:.+|area:.+")
 _SAYS = lazily(r"[^\W_]")
 _THREAD = lazily(r"^# thread: (.+?)[ \t]*\r?\n", re.MULTILINE)
+_OBJECTION = "# the user objected"
+_OBJECTED = lazily(rf"^{_OBJECTION}[ \t]*\r?\n", re.MULTILINE)
 _UUID4 = lazily(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A captured message with the seed's field names. `thread` is ours: the session it belongs to."""
+    """A captured message with the seed's field names. `thread` is ours: the session it belongs to; so is
+    `objected`: the user turned it down in the next prompt."""
 
     id: str
     subject: str
@@ -46,11 +49,12 @@ class Record:
     content: str
     path: str
     thread: str | None = None
+    objected: bool = False
     remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
 
     def to_dict(self) -> dict[str, Any]:
         values = {**asdict(self), "keywords": list(self.keywords), "remarks": list(self.remarks)}
-        return {name: value for name, value in values.items() if name != "remarks" or value}
+        return {name: value for name, value in values.items() if name not in ("remarks", OBJECTED) or value}
 
     @property
     def native_id(self) -> str:
@@ -100,6 +104,7 @@ def parse_file(path: str) -> Record | Problem | None:
         content=text[front.body :],
         path=path,
         thread=_thread(values, text[front.start : front.end]),
+        objected=_OBJECTED.search(text[front.start : front.end]) is not None,
     )
 
 
@@ -114,6 +119,7 @@ def render(record: Record) -> str:
         f"occurred_at: {plain(record.occurred_at)}",
         f"content_hash: {plain(record.content_hash)}",
         *([] if record.thread is None else [f"# thread: {plain(record.thread)}"]),
+        *([_OBJECTION] if record.objected else []),
     ]
     return "\n".join(("---", *lines, "---", "", record.content))
 
@@ -124,6 +130,8 @@ def rewritten(text: str, old: Record, new: Record) -> str:
     text = edited(text, {key: after[key] for key in KEYS if after[key] != before[key]})
     if new.thread != old.thread:
         text = _with_thread(text, new.thread)
+    if new.objected and not old.objected and (front := find_front(text)):
+        text = f"{text[: front.end]}{_OBJECTION}{newline_of(text)}{text[front.end :]}"
     return text if new.content == old.content else with_body(text, new.content)
 
 
@@ -163,7 +171,11 @@ def to_memory(record: Record) -> Memory:
         scope=record.applies_to,
         thread=record.thread,
         created_at=moment(record.occurred_at),
-        fields={"occurred_at": record.occurred_at, "content_hash": record.content_hash},
+        fields={
+            "occurred_at": record.occurred_at,
+            "content_hash": record.content_hash,
+            **({OBJECTED: True} if record.objected else {}),
+        },
     )
 
 

@@ -305,6 +305,14 @@ class RecordLane:
             moved = trash.put(path, self.root, now)
         return Removed(id, "trash", Path(moved), now)
 
+    def mark_objected(self, native: str) -> None:
+        """Note in a record that the user objected to it in the next prompt. Raises NotFound, InvalidInput."""
+        path = self._existing(native)
+        with files.locked(path):
+            old = self._record(path)
+            if not old.objected:
+                files.replace(path, files.encoded(rewritten(readable(path), old, replace(old, objected=True))))
+
     def archive(self, native: str) -> Removed:
         """Move a record into the folder `.archive`: it is found by those who ask for it. `recover` brings it back."""
         path = self._existing(native)
@@ -394,7 +402,7 @@ class RecordLane:
             draft = gate.admit(self.checks, draft, self)
             when = changes.get("created_at", old.occurred_at)
             new = checked(draft, _ANY_ID, iso(when) if isinstance(when, datetime) else when, path)
-            new = replace(new, id=old.id)  # one that is no version-4 UUID may stay what it is
+            new = replace(new, id=old.id, objected=old.objected)  # an id that is no version-4 UUID may stay what it is
             if new != old:
                 files.replace(path, files.encoded(rewritten(readable(path), old, new)))
         return replace(to_memory(new), remarks=(*draft.remarks, *_lifted(self.tombstones, new)))
