@@ -12,7 +12,7 @@ from memlane import Bank
 from memlane.capture.distil.candidates import Candidate, distil
 from memlane.capture.messages import capture
 from memlane.capture.objections import is_objected, is_proposal, objections
-from memlane.care.distilled import store
+from memlane.care.distilled import store, store_new
 
 CAUSE = "The price page is slow because every request asks the supplier's API again."
 PROPOSAL = "I suggest caching prices in Redis with a TTL of 3600 seconds."
@@ -170,6 +170,24 @@ the key must be in the body, since their proxy silently drops what it does not k
     assert kept == {"go on": lessons, refusal: [*lessons, refusal]}
 
 
+# -- what is left for later
+
+
+def test_what_the_user_leaves_for_later_is_open_work_however_much_else_there_is(path: Path) -> None:
+    lesson = "The importer fails because SQLite does not support `DROP CONSTRAINT`; the table must be rebuilt."
+    other = "`parse_date` cannot read years before 1970, because `strptime` asks the C library of the platform."
+    third = "Retries must be idempotent, because the payment provider does not deduplicate its requests."
+    talk = session(path, f"{lesson}\n\n{other}", third, "Thanks!\n\nTODO next week: move the invoices job to the queue")
+    found = [(one.type, one.text) for one in distil(talk)]
+    assert found[-1] == ("open", "TODO next week: move the invoices job to the queue")
+
+
+def test_what_the_same_session_says_is_done_is_not_open(path: Path) -> None:
+    done = "The rate limit of the login endpoint is implemented."
+    talk = session(path, "hi", "Hello.", "we still need to add a rate limit to the login endpoint", done)
+    assert [one.type for one in distil(talk)] == []
+
+
 # -- what is stored
 
 
@@ -202,6 +220,17 @@ def test_a_message_that_was_objected_to_is_never_given_without_a_mark(bank: Bank
     [line] = [line for line in block.splitlines() if "Redis" in line]
     assert line.endswith("(said by the assistant) ⚠ the user objected to it in the next prompt")
     assert "said by the assistant · ⚠ the user objected to it in the next prompt" in bank.context("redis prices")
+
+
+def test_what_a_later_session_says_is_done_closes_what_the_user_left_open(
+    bank: Bank, path: Path, tmp_path: Path
+) -> None:
+    left = "One more thing for tomorrow: the retry of the invoice mailer is still missing"
+    [work] = store_new(bank, str(session(path, "Mailer?", "It sends.", left)), 5).memories
+    assert (work.tags[0], left in bank.snapshot(recent=5)) == ("open", True)
+    done = "Done. The retry of the invoice mailer is implemented."
+    later = store_new(bank, str(session(tmp_path / "later.jsonl", "Go on.", done, id="s2", day=11)), 5)
+    assert (later.closed, bank.get(work.id).status, left in bank.snapshot(recent=5)) == ((work.id,), "archived", False)
 
 
 def test_an_objection_is_noted_in_the_record_when_it_comes_after_a_capture(bank: Bank, path: Path) -> None:

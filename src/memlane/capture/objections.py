@@ -131,11 +131,11 @@ class Objection(NamedTuple):
 
     def about(self, message: str) -> Callable[[str], bool]:
         """Which texts of the message before it is about: those that it names, or else those that it touches."""
-        return self.names if any(map(self.names, _SENTENCE.split(message))) else self.touches
+        return self.names if any(map(self.names, sentences(message))) else self.touches
 
     def concerns(self, message: str) -> bool:
         """Whether it is about anything that the message before says."""
-        return any(map(self.about(message), _SENTENCE.split(message)))
+        return any(map(self.about(message), sentences(message)))
 
 
 def objections(prompt: str) -> list[Objection]:
@@ -153,17 +153,22 @@ def is_proposal(text: str) -> bool:
     return _PROPOSAL.search(_plain(text)) is not None
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a text."""
+    return [sentence for sentence in _SENTENCE.split(text.strip()) if sentence.strip()]
+
+
 def _objections(prompt: str) -> Iterator[Objection]:
-    sentences = [sentence for sentence in _SENTENCE.split(prompt[:_LOOKED_AT].strip()) if sentence.strip()]
-    for at, sentence in enumerate(sentences):
+    said = sentences(prompt[:_LOOKED_AT])
+    for at, sentence in enumerate(said):
         low = _plain(sentence)
         if len(sentence) > _LONGEST or (at and low.endswith("?")):
             continue
         words, refused = _words(sentence), tuple(dict.fromkeys(filter(None, _refused(low))))
         outright = at == 0 and _NO.match(low) is not None and (bool(refused) or _ASSENT.search(low) is None)
         answers = outright or (at == 0 and _INSTEAD.match(low) is not None)
-        if outright and not words and len(sentences) > 1:  # "No. Ops refuses to run Redis."
-            words = _words(sentences[1])
+        if outright and not words and len(said) > 1:  # "No. Ops refuses to run Redis."
+            words = _words(said[1])
         if outright or refused or (answers and words):
             yield Objection(sentence, answers, outright, refused, words)
 

@@ -18,6 +18,7 @@ from memlane import config
 from memlane.capture import clients
 from memlane.capture.clients import Past
 from memlane.capture.distil.candidates import distil
+from memlane.capture.distil.session import Session
 from memlane.capture.progress import Progress, place_of
 from memlane.capture.transcript_file import opened
 from memlane.care.distilled import FOLDER, Stored, store, store_new
@@ -85,7 +86,8 @@ def _of_database(bank: Bank, one: Past) -> Stored:
     try:
         path = os.path.join(scratch.path, "session.jsonl")
         files.create(path, b"".join(json.dumps(line).encode() + b"\n" for line in clients.messages(one)))
-        done = store(bank, distil(path, kind="opencode"))
+        reading = Session()
+        done = store(bank, distil(path, kind="opencode", session=reading), reading.done)
     finally:
         scratch.remove()
     files.replace(_mark(bank, one), b"{}\n")

@@ -11,6 +11,8 @@ They are the user's own words and work, so they lie where git is told to leave n
 - that would do so to a memory that was written on purpose, the note names it (`instead_of`), and a person decides;
 - that tells that open work is done, the note takes the place of that work, which is archived, in the same way.
 
+What the assistant says to be done, without teaching anything, closes unconfirmed open work, too: it is archived.
+
 What is older than what it would replace is not stored. Everything here is one change, which `undo` takes back. What a
 person decides is in `memlane.care.deciding`.
 """
@@ -26,7 +28,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memlane.capture.distil.moments import moment_in
-from memlane.care.solved import is_about, says_open, says_solved
+from memlane.capture.solved import is_about, says_open, says_solved
 from memlane.core.dates import moment, utc_now
 from memlane.core.digests import blake2b
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused, StorageError
@@ -87,11 +89,12 @@ class Stored:
         }
 
 
-def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
-    """Store candidates as unconfirmed notes, those of older sessions first. Raises StorageError."""
+def store(bank: Bank, candidates: Iterable[Candidate], solved: Sequence[tuple[str, str]] = ()) -> Stored:
+    """Store candidates as unconfirmed notes, those of older sessions first. `solved` are sentences of the assistant's
+    that tell that something is done, and when they were said. Raises StorageError."""
     waiting = list(candidates)
     done = Stored()
-    if not waiting:
+    if not waiting and not solved:
         return done
     users = bank.under
     alone = journal.unattended()  # an assistant may have said it, and nobody has looked at it
@@ -104,6 +107,7 @@ def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
                 done += Stored(known=1)
             else:
                 done += _settled(bank, candidate, binned)
+        done += Stored(closed=_closed_by(bank, solved))
         if done.memories and (watch := bank.watch):
             with suppress(MemlaneError, OSError):  # they are stored; `fresh` tries again
                 watch.anchor_said(done.memories)
@@ -123,13 +127,14 @@ def store_new(bank: Bank, transcript: str | list[Any], seconds: float, session: 
     from memlane.capture.progress import Progress, place_of
 
     if isinstance(transcript, list):
-        return store(bank, distil(transcript, session=Session(id=session), deadline=monotonic() + seconds))
+        reading = Session(id=session)
+        return store(bank, distil(transcript, session=reading, deadline=monotonic() + seconds), reading.done)
     path = os.path.realpath(transcript)
     place = place_of(bank.root / "indices" / "distil", path)
     with transcript_file.opened(path) as file:
         before = Progress.load(place, file) or Progress()
         reading = Session(id=before.thread, cwd=before.cwd, branch=before.branch, offset=before.offset)
-        done = store(bank, distil(path, session=reading, deadline=monotonic() + seconds))
+        done = store(bank, distil(path, session=reading, deadline=monotonic() + seconds), reading.done)
         Progress(reading.offset, reading.id, reading.cwd, reading.branch).save(place, file)
     return done
 
@@ -303,6 +308,23 @@ def _solved(bank: Bank, candidate: Candidate) -> list[Memory]:
             if now and now.status != "archived" and current(bank, now.id) is None and _is_later(said, now):
                 found.append(now)
     return found
+
+
+def _closed_by(bank: Bank, solved: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Archive the unconfirmed open work that one of these sentences, said later, tells is done."""
+    closed = []
+    for memory in similar.tagged(bank, OPEN, UNCONFIRMED) if solved else ():
+        said = [moment(date) for text, date in solved if OPEN in memory.tags and is_about(text, memory.text)]
+        now = there(bank, memory.id) if said and memory.unconfirmed else None
+        if (
+            now
+            and now.status != "archived"
+            and current(bank, now.id) is None
+            and any(_is_later(at, now) for at in said)
+        ):
+            bank.update(now.id, status="archived")
+            closed.append(now.id)
+    return tuple(closed)
 
 
 def _closed(bank: Bank, memory: Memory, work: Sequence[Memory]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from memlane.capture.distil.scorer import Weights, reasons, weights
 from memlane.capture.distil.session import Run, Session
 from memlane.capture.objections import is_proposal
 from memlane.capture.scope import is_brand, relative
+from memlane.capture.solved import is_about
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput
 from memlane.core.patterns import lazily
@@ -103,17 +104,23 @@ def distil(
         else:
             held.add(order, said)
     picked = chosen(held.passages(), session, model.threshold)
-    made = [_candidate(one, worth, session, model) for _, one, worth in picked]
+    session.done = [(text, date) for _, text, date in held.done]
+    made = [
+        candidate
+        for order, one, worth in picked
+        if (candidate := _candidate(one, worth, session, model)).type != "open"
+        or not any(at > order and is_about(text, candidate.text) for at, text, _ in held.done)
+    ]
     made += [_of_command(found, session) for found in ran.found()]
     return [one for one in sorted(made, key=lambda one: one.lines) if gate.redacted(one.text) == one.text]
 
 
 def chosen(scored: Iterable[Scored], session: Session, threshold: float) -> list[Scored]:
-    """The passages of a session that become candidates, in the order they were said. Corrections come before what may
-    say the same, and take no room from the others."""
+    """The passages of a session that become candidates, in the order they were said. Those that are sure come before
+    what may say the same, and take no room from the others."""
     messages: dict[int, list[Scored]] = {}
     for each in scored:
-        if each[2] >= threshold or each[1].against:
+        if each[2] >= threshold or each[1].sure:
             messages.setdefault(each[0], []).append(each)
     best = [each for group in messages.values() for each in best_of(group)]
     kept: list[tuple[Scored, frozenset[str]]] = []
@@ -121,16 +128,15 @@ def chosen(scored: Iterable[Scored], session: Session, threshold: float) -> list
     for each in sorted(best, key=_order):
         words = frozenset(_WORD.findall(each[1].passage.text.lower()))
         most = room(session) * (_SURE_ROOM if each[2] >= _SURE else 1)
-        corrects = each[1].against is not None
-        if (corrects or taken < most) and not any(_alike(words, other) for _, other in kept):
+        if (each[1].sure or taken < most) and not any(_alike(words, other) for _, other in kept):
             kept.append((each, words))
-            taken += not corrects
+            taken += not each[1].sure
     return sorted((each for each, _ in kept), key=lambda each: (each[0], each[1].part, each[1].passage.start))
 
 
 def _order(each: Scored) -> tuple[bool, float, int, int, int]:
     order, one, worth = each
-    return one.against is None, -worth, -order, one.part, one.passage.start
+    return not one.sure, -worth, -order, one.part, one.passage.start
 
 
 def room(session: Session) -> int:

@@ -1,5 +1,7 @@
 """The passages kept in mind while a transcript is read: the best, without what the user objects to in the next prompt.
 
+What the user leaves for later is kept, whatever else there is to tell.
+
 Of a message that is objected to, what the objection names is left out, and what was only proposed. Where it names
 nothing of the message, all that was proposed is left out, or all of it if nothing was.
 """
@@ -14,10 +16,12 @@ from memlane.capture.distil.passages import typed
 from memlane.capture.distil.reading import Seen, seen
 from memlane.capture.distil.scorer import Weights, score
 from memlane.capture.distil.session import Said
-from memlane.capture.objections import Objection, is_proposal, objections
+from memlane.capture.objections import Objection, is_proposal, objections, sentences
+from memlane.capture.solved import leaves_open, says_solved
 
 _PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
 _HELD = 300  # passages
+_LONGEST = 500  # characters of a sentence that tells that something is done
 _AGAINST = 5  # sentences of the assistant's that a correction names
 
 Scored = tuple[int, Seen, float]
@@ -32,12 +36,15 @@ class Held:
         self._turn = 0  # where the assistant's turn began
         self._last: Said | None = None  # what the assistant said last in it
         self._waiting: list[Scored] = []  # its passages: the next prompt may object
+        self.done: list[tuple[int, str, str]] = []  # sentences of the assistant's that tell that something is done
 
     def add(self, order: int, said: Said) -> None:
         scored = [(order, one, score(one.signs, self._model)) for one in seen(said)]
+        if said.role == "assistant":
+            self._note_done(order, said)
         if said.role == "user":
-            if self._last and speaker(said, "") == "user":
-                scored = self._answered(said, scored)
+            if speaker(said, "") == "user":
+                scored = _left(self._answered(said, scored) if self._last else scored, self._model.threshold)
             self._turn, self._last = order, None
         if said.role == "user" or (said.role == "assistant" and not said.aside):
             self._push(self._waiting)
@@ -59,7 +66,12 @@ class Held:
                 heapq.heappop(self._best)
 
     def _worth(self, scored: Iterable[Scored]) -> list[Scored]:
-        return [each for each in scored if each[2] >= self._model.threshold or each[1].against]
+        return [each for each in scored if each[2] >= self._model.threshold or each[1].sure]
+
+    def _note_done(self, order: int, said: Said) -> None:
+        done = [(order, text, said.date) for text in sentences(said.text) if len(text) < _LONGEST and says_solved(text)]
+        if done:
+            self.done = [*self.done, *done][-_HELD:]
 
     def _answered(self, said: Said, scored: list[Scored]) -> list[Scored]:
         """The passages of a prompt, its correction marked; what it objects to is not held any more."""
@@ -96,6 +108,25 @@ def _objected(message: str, found: Sequence[Objection]) -> Callable[[str], bool]
     return is_objected
 
 
+def _left(scored: Sequence[Scored], threshold: float) -> list[Scored]:
+    """The passages of a prompt, those of them kept that leave something for later: the shortest that say so."""
+    left = [one for _, one, _ in scored if leaves_open(one.passage.text)]
+    left = [one for one in left if not any(_is_within(other, one) for other in left)]
+    return [
+        (order, one._replace(sure=True), max(worth, threshold)) if one in left else (order, one, worth)
+        for order, one, worth in scored
+    ]
+
+
+def _is_within(one: Seen, other: Seen) -> bool:
+    """Whether a passage is a part of another one."""
+    return (
+        other.passage.start <= one.passage.start
+        and one.passage.end <= other.passage.end
+        and len(one.passage.text) < len(other.passage.text)
+    )
+
+
 def _is_named(one: Seen, found: Sequence[Objection]) -> bool:
     return speaker(one.said, one.section) == "assistant" and any(each.names(one.passage.text) for each in found)
 
@@ -115,7 +146,7 @@ def _marked(
     if best is None:
         return list(scored)
     order, one, worth = best
-    return [each if each != best else (order, one._replace(against=against), worth) for each in scored]
+    return [each if each != best else (order, one._replace(against=against, sure=True), worth) for each in scored]
 
 
 def best_of(scored: Sequence[Scored]) -> list[Scored]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memlane.capture.distil.patterns import any_of, begins_with
+from memlane.capture.solved import leaves_open
 from memlane.core.patterns import lazily
 
 KINDS = ("lesson", "decision", "preference", "rule", "fact", "command", "open")
@@ -54,6 +55,8 @@ def kind_of(text: str, role: str, section: str) -> str:
     if role == "answer":
         return "preference" if _WISH.search(text) else "decision"
     if role == "user" or section == "users":
+        if leaves_open(text):
+            return "open"
         if _RULE.search(text):
             return "rule"
         if _WISH.search(text):

@@ -27,6 +27,7 @@ class Seen(NamedTuple):
     part: int  # the number of the section
     signs: dict[str, float]
     against: tuple[str, ...] | None = None  # what of the assistant's words it corrects; None: it is no correction
+    sure: bool = False  # it is a candidate, whatever else there is to tell
 
 
 def read(

@@ -112,6 +112,7 @@ class Session:
     messages: int = 0
     summaries: int = 0
     offset: int = 0
+    done: list[tuple[str, str]] = field(default_factory=list)  # what the assistant said to be done, and when
     _calls: dict[str, _Call] = field(default_factory=dict)
     _around: set[str] = field(default_factory=set)
     _held: Said | None = None

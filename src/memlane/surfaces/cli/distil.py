@@ -15,6 +15,7 @@ from memlane.surfaces.cli.output import print_line, print_result, print_rows, sa
 
 if TYPE_CHECKING:
     from memlane.capture.distil.candidates import Candidate
+    from memlane.capture.distil.session import Session
     from memlane.care.distilled import Stored
 
 
@@ -41,13 +42,15 @@ def distil(transcripts: tuple[str, ...], kind: str | None, stores: bool, explain
     $ memlane distil session.jsonl --store
     """
     from memlane.capture.distil.candidates import distil as candidates_of
+    from memlane.capture.distil.session import Session
 
     errors: list[MemlaneError] = []
 
-    def found() -> Iterator[tuple[str, list[Candidate]]]:
+    def found() -> Iterator[tuple[str, list[Candidate], Session]]:
         for transcript, alone in each(transcripts):
+            session = Session()
             try:
-                yield transcript, candidates_of(transcript, kind=kind)
+                yield transcript, candidates_of(transcript, kind=kind, session=session), session
             except MemlaneError as error:
                 errors.extend(filter(None, [passed_over(error, alone)]))
 
@@ -59,9 +62,9 @@ def distil(transcripts: tuple[str, ...], kind: str | None, stores: bool, explain
         click.get_current_context().exit(errors[0].exit_code)
 
 
-def _print(found: Iterator[tuple[str, list[Candidate]]], explain: bool, as_json: bool) -> None:
+def _print(found: Iterator[tuple[str, list[Candidate], Session]], explain: bool, as_json: bool) -> None:
     count = 0
-    for transcript, candidates in found:
+    for transcript, candidates, _ in found:
         for one in candidates:
             count += 1
             if as_json:
@@ -80,13 +83,13 @@ def _counted(count: int) -> str:
     return f"{count:,} candidate{'' if count == 1 else 's'}"
 
 
-def _stored(found: Iterator[tuple[str, list[Candidate]]]) -> Stored:
+def _stored(found: Iterator[tuple[str, list[Candidate], Session]]) -> Stored:
     from memlane.care.distilled import Stored, store
 
     total = Stored()
     with open_bank(click.get_current_context()) as bank:
-        for _, candidates in found:
-            total += store(bank, candidates)
+        for _, candidates, session in found:
+            total += store(bank, candidates, session.done)
     return total
 
 

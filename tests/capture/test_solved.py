@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memlane.care.solved import is_about, says_solved
+from memlane.capture.solved import is_about, leaves_open, says_solved
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,27 @@ from memlane.care.solved import is_about, says_solved
 def test_what_says_that_work_is_done(work: str, said: str) -> None:
     assert says_solved(said)
     assert is_about(said, work)
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("TODO next week: move the invoices job to the queue", True),
+        ("TODO for next time: rotate the signing keys", True),
+        ("One more thing for tomorrow: the retry of the mailer is still missing", True),
+        ("still missing: a rate limit on the login endpoint", True),
+        ("Remind me to rotate the signing keys in March.", True),
+        ("we still need to add an index to orders.customer_id", True),
+        ("Noch offen: das Rate-Limit am Login", True),
+        ("todo items are not rendered", False),
+        ("Add a todo list to the page.", False),
+        ("What is still missing?", False),
+        ("Always remind me to run the tests.", False),
+        ("Fix the login page, a button is missing.", False),
+    ],
+)
+def test_what_the_user_leaves_for_later(said: str, left: bool) -> None:
+    assert leaves_open(said) is left
 
 
 @pytest.mark.parametrize(
