@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from memlane.core.patterns import lazily
 from memlane.core.values import NamedTuple
@@ -182,6 +183,7 @@ def _refused(low: str) -> Iterator[frozenset[str]]:
         yield _words(_CLAUSE.split(low[: found.start()])[-1])
 
 
+@lru_cache(maxsize=1024)  # the passages of a message are looked at by each objection
 def _words(text: str) -> frozenset[str]:
     return frozenset(root for word, root in content(text).items() if word.lower() not in _SAYS_LITTLE)
 

@@ -64,11 +64,15 @@ def leaves_open(text: str) -> bool:
     return not text.rstrip().endswith("?") and _LEFT.search(text) is not None and _ALWAYS.search(text) is None
 
 
+def may_solve(text: str) -> bool:
+    """Whether any sentence of a text may tell that something is done."""
+    return _SOLVED.search(text) is not None
+
+
 def says_solved(text: str) -> bool:
     """Whether a text tells that something is done, and of nothing that is not."""
-    if says_open(text):
-        return False
-    return any(not _NOT_SO.search(text[: match.start()]) for match in _SOLVED.finditer(text))
+    told = any(not _NOT_SO.search(text[: match.start()]) for match in _SOLVED.finditer(text))
+    return told and not says_open(text)
 
 
 def is_about(text: str, work: str) -> bool:

@@ -17,7 +17,7 @@ from memlane.capture.distil.reading import Seen, seen
 from memlane.capture.distil.scorer import Weights, score
 from memlane.capture.distil.session import Said
 from memlane.capture.objections import Objection, is_proposal, objections, sentences
-from memlane.capture.solved import leaves_open, says_solved
+from memlane.capture.solved import leaves_open, may_solve, says_solved
 
 _PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
 _HELD = 300  # passages
@@ -69,6 +69,8 @@ class Held:
         return [each for each in scored if each[2] >= self._model.threshold or each[1].sure]
 
     def _note_done(self, order: int, said: Said) -> None:
+        if not may_solve(said.text):
+            return
         done = [(order, text, said.date) for text in sentences(said.text) if len(text) < _LONGEST and says_solved(text)]
         if done:
             self.done = [*self.done, *done][-_HELD:]
