@@ -58,6 +58,14 @@ def test_the_examples_do_what_they_say(page: Path, tmp_path: Path, warm: Path, m
         names.update(test.globs)
 
 
+def test_no_example_leaves_the_folder_that_the_next_one_is_for() -> None:
+    """Here each command has a shell of its own; somebody who follows a page types them all into one."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    blocks = [block for page in pages for language, block in examples(page.read_text("utf-8")) if language == "console"]
+    commands = [command for block in blocks for command, _ in steps(block)]
+    assert [command for command in commands if re.search(r"(?:^|&&|;) *cd ", command)] == []
+
+
 def test_every_method_of_a_bank_has_an_example() -> None:
     from memlane import Bank
 
