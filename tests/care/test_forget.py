@@ -25,7 +25,8 @@ from commands import MEMLANE, Run
 from conftest import tree
 from memlane import Bank, InvalidInput, NotFound, config
 from memlane.capture.messages import capture
-from memlane.care.forget import Forgotten, Left, Piece, forget, plan
+from memlane.care.distilled import store_new
+from memlane.care.forget import Forgotten, Left, Piece, forget, forget_captured, plan
 from memlane.disk import files
 from memlane.disk import journal as journals
 from memlane.exchange.export import write_block
@@ -508,3 +509,82 @@ def test_git_sees_the_deletion_as_any_other(repo: Path) -> None:
         save(repo)
         forget(bank, [id])
     assert git(repo, "status", "--porcelain").splitlines() == ["D .memories/plan.md"]
+
+
+# -- all that was captured
+
+
+@pytest.fixture
+def captured(open_bank: Bank, folder: Path) -> Canary:
+    """A session that was captured and distilled, deleted in part, changed, found and handed over."""
+    canary = Canary("captured")
+    first, second = " ".join(canary.words[:4]), " ".join(canary.words[4:])
+    said = [
+        ("user", f"Why does {first} fail?"),
+        ("assistant", f"It fails because `{canary.words[0]}` does not support {first}.\n\nSee below."),
+        ("user", f"From now on we always ask the owner of {second}, because they are on call."),
+        ("assistant", f"The owner of {second} is asked now.\nAll of it is done."),
+    ]
+    times = (f"2026-01-0{day}T10:00:00Z" for day in range(1, 9))
+    lines = [{"role": role, "content": text, "timestamp": next(times)} for role, text in said]
+    path = folder.parent / "session.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    capture(open_bank, path)
+    store_new(open_bank, os.fspath(path), 5, "s1")
+    notes = [one for one in open_bank.list(lane="notes") if one.unconfirmed]
+    records = open_bank.list(lane="records")
+    assert (len(notes) >= 2, len(records)) == (True, 2)
+    open_bank.append(notes[0].id, f"And {canary.words[5]}.")
+    open_bank.delete(notes[0].id)
+    open_bank.delete(records[0].id)
+    open_bank.records.archive(records[1].native_id)
+    open_bank.search(first)
+    sessions.note(open_bank.config, "prompt", "s1", prompt=first, block=Block.of(canary.text, notes))
+    path.unlink()
+    return canary
+
+
+def test_nothing_of_what_was_captured_is_left_in_bank_index_state_folder_and_journal(
+    open_bank: Bank, folder: Path, captured: Canary
+) -> None:
+    places = (folder, config.user_state())
+    assert captured.found_in(*places)
+    assert forget_captured(open_bank, dry_run=True).ids
+    done = forget_captured(open_bank)
+    assert captured.found_in(*places) == []
+    assert len(done.ids) >= 4
+    assert [memory.id for memory in open_bank.list()] == ["notes:deploys"]
+
+
+def test_what_was_written_on_purpose_keeps_its_history_when_all_that_was_captured_is_forgotten(
+    open_bank: Bank, captured: Canary
+) -> None:
+    open_bank.update("notes:deploys", text="Deploys go out on Mondays.")
+    forget_captured(open_bank)
+    kept = [versions.show(open_bank, "notes:deploys", one.version).text for one in open_bank.history("notes:deploys")]
+    assert [text.strip() for text in kept if text] == ["Deploys go out on Mondays.", "Deploys go out on Tuesdays."]
+
+
+def test_a_hook_goes_on_where_it_was_after_all_that_was_captured_is_forgotten(open_bank: Bank, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    line = {"role": "assistant", "content": "One thing.\nAnd another.", "timestamp": "2026-01-01T10:00:00Z"}
+    later = {**line, "content": "Something else.\nAnd more of it.", "timestamp": "2026-01-02T10:00:00Z"}
+    asked = json.dumps({"role": "user", "content": "Go on."}) + "\n"
+    path.write_text(json.dumps(line) + "\n" + asked)
+    capture(open_bank, path)
+    forget_captured(open_bank)
+    path.write_text(json.dumps(line) + "\n" + asked + json.dumps(later) + "\n")
+    capture(open_bank, path)
+    assert [record.content for record in open_bank.records.list()] == [later["content"]]
+
+
+def test_the_command_forgets_all_that_was_captured_only_with_a_yes(
+    open_bank: Bank, captured: Canary, run: Run, folder: Path
+) -> None:
+    before = tree(folder)
+    assert run("--bank", str(folder), "forget", "--captured").code == 2
+    assert run("--bank", str(folder), "forget").code == 2
+    assert run("--bank", str(folder), "forget", "notes:deploys", "--captured", "--yes").code == 2
+    assert tree(folder) == before
+    done = run("--bank", str(folder), "forget", "--captured", "--yes")
+    assert (done.code, captured.found_in(folder, config.user_state())) == (0, [])

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.care import forget_journal
-from memlane.care.distilled import INSTEAD_OF
-from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.care.distilled import FOLDER, INSTEAD_OF
+from memlane.core.errors import Busy, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory
-from memlane.disk import anchors, derived, files, journal, log, names, scratch, trash
+from memlane.disk import anchors, derived, files, journal, log, names, scratch, state, trash
 from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
@@ -33,6 +33,7 @@ from memlane.history import git, sessions, undo
 from memlane.index import facts
 from memlane.lanes import NAMES, Lane
 from memlane.lanes.answers import TELLING, Trace, needles
+from memlane.lanes.records.record import ARCHIVE
 from memlane.recall import judged
 from memlane.recall.address import find, find_any
 
@@ -147,6 +148,102 @@ def forget_again(bank: Bank, ids: Iterable[str]) -> tuple[Piece, ...]:
         pieces = tuple(Piece(target.id, trace.what, trace.path) for target in targets for trace in target.traces)
         _tidy(bank, targets, pieces)
         return pieces
+
+
+def forget_captured(bank: Bank, *, dry_run: bool = False) -> Forgotten:
+    """Remove all that was captured and distilled, there or deleted, from the bank, its journal and the log of its
+    sessions. There is no way back.
+
+    Unlike what `forget` removes, nobody remembers what it was: a transcript that is read again brings it back. How far
+    transcripts were read stays noted, so that hooks do not. Raises NotTrusted, StorageError.
+    """
+    config.require_trust(bank.config)
+    folders = [os.fspath(bank.records.root), os.path.join(bank.notes.root, names.PRIVATE, FOLDER)]
+    paths = list(dict.fromkeys(_captured_files(bank, folders)))
+    removed = [one.id for one in bank.removed() if _was_captured(one.id)]
+    ids = [*(one.id for lane in ("records", "notes") for one in bank.memories(lane) if _was_captured(one.id)), *removed]
+    logs = [path for path in state.newest(config.user_state() / sessions.FOLDER) if _is_of(bank, path)]
+    pieces = [*(Piece("", "file", path) for path in paths), *(Piece("", "log of a session", path) for path in logs)]
+    if bank.journal and bank.journal.path:
+        pieces.append(Piece("", "journal", bank.journal.path))
+    left = (*_captured_in_git(bank, folders), *_shared_with(bank), *_outside())
+    done = Forgotten(tuple(dict.fromkeys(ids)), tuple(pieces), left)
+    if dry_run:
+        return done
+    with journal.paused():
+        bank.close()  # an open index would be written again
+        for path in (*paths, *_temporary(bank), *_index_files(bank)):
+            if not path.startswith(os.path.join(bank.root, derived.FOLDER, "capture") + os.sep):
+                files.remove(path)
+        with files.storage(os.fspath(bank.root)):
+            facts.remove(bank.index_file)
+        scratch.clear(config.user_state())
+        state.remove(logs)
+        _purge_captured(bank, folders, done.ids)
+        _tidy(bank, (), pieces)
+    return done
+
+
+def _was_captured(id: str) -> bool:
+    return id.startswith(("records:", f"notes:{names.PRIVATE}/{FOLDER}/"))
+
+
+def _captured_files(bank: Bank, folders: Sequence[str]) -> Iterator[str]:
+    """The files of what was captured, damaged ones too, and what was deleted of it."""
+    records, distilled = folders
+    for each in bank.records.files():
+        path = each if isinstance(each, str) else os.fspath(each.path)
+        if os.path.dirname(path) in (records, os.path.join(records, ARCHIVE)):  # a folder in it may be another lane's
+            yield path
+    yield from (lies for _, lies, _ in trash.contents(records))
+    yield from _walk(distilled)
+    inside = os.path.relpath(distilled, bank.notes.root) + os.sep
+    yield from (lies for name, lies, _ in trash.contents(bank.notes.root) if name.startswith(inside))
+    yield from _walk(os.path.join(bank.root, *undo.FOLDER))  # copies from before changes
+
+
+def _is_of(bank: Bank, path: str) -> bool:
+    """Whether the log of a session names this bank."""
+    return json.dumps(os.fspath(bank.root)).encode() in files.read_bytes(path)
+
+
+def _captured_in_git(bank: Bank, folders: Sequence[str]) -> Iterator[Left]:
+    with suppress(MemlaneError):  # no git
+        top = git.top(bank.root)
+        for path in [git.relative(top, folder) for folder in folders] if top else []:
+            if top and path and git.run(top, git.LITERAL, "rev-list", "--all", "-1", "--", path).strip():
+                command = f"git filter-repo --invert-paths --path {shlex.quote(path)}"
+                yield Left("git history", f"commits have files of {path}; to rewrite them, in a fresh clone", command)
+                yield _CLONES
+
+
+def _purge_captured(bank: Bank, folders: Sequence[str], ids: Collection[str]) -> None:
+    """Take what was captured out of the journal, and its ids out of what lists ids."""
+    path = os.path.join(bank.root, anchors.NAME)
+    for each in (path, names.private_twin(path)):
+        if os.path.isfile(each):
+            anchors.compact(each, drop=ids)
+    bank.replaced.forget(ids)
+    for id in ids:
+        judged.forget(bank, id)
+    for moments in (config.user_state() / "moments").glob("*.json"):  # of open sessions, which do without them
+        moments.unlink(missing_ok=True)
+    kept = bank.journal
+    if kept is None:
+        return
+    inside = tuple(os.path.relpath(folder, bank.root) + os.sep for folder in folders)
+    signs = (b'"records:', f"{names.PRIVATE}/{FOLDER}/".encode())
+
+    def without(name: str, data: bytes) -> bytes | None:
+        if name.startswith(inside) or (trash.TRASH in name.split(os.sep) and any(each in name for each in inside)):
+            return None
+        if ".jsonl" in os.path.basename(name):
+            return b"".join(line for line in data.splitlines(True) if not any(sign in line for sign in signs))
+        return data
+
+    known = {name for name, _ in kept.texts() if name.startswith(inside)}
+    if not kept.purge(without, {*ids, *known, *(undo.name_of(bank, name) for name in known)}):
+        raise Busy("The journal is being read by another program, and may still hold it.", hint="Call it again.")
 
 
 def _forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
