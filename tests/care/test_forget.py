@@ -562,7 +562,17 @@ def test_what_was_written_on_purpose_keeps_its_history_when_all_that_was_capture
     open_bank.update("notes:deploys", text="Deploys go out on Mondays.")
     forget_captured(open_bank)
     kept = [versions.show(open_bank, "notes:deploys", one.version).text for one in open_bank.history("notes:deploys")]
-    assert [text.strip() for text in kept if text] == ["Deploys go out on Mondays.", "Deploys go out on Tuesdays."]
+    told = [(text or "").strip().split("\n")[-1] for text in kept]
+    assert told == ["Deploys go out on Mondays.", "Deploys go out on Tuesdays."]
+
+
+def test_what_was_captured_and_deleted_by_hand_is_wiped_from_the_journal_too(
+    open_bank: Bank, folder: Path, captured: Canary
+) -> None:
+    shutil.rmtree(folder / ".memories/records")
+    shutil.rmtree(folder / ".memories/private/distilled")
+    forget_captured(open_bank)
+    assert captured.found_in(folder, config.user_state()) == []
 
 
 def test_a_hook_goes_on_where_it_was_after_all_that_was_captured_is_forgotten(open_bank: Bank, tmp_path: Path) -> None:

@@ -219,6 +219,10 @@ def _captured_in_git(bank: Bank, folders: Sequence[str]) -> Iterator[Left]:
 
 def _purge_captured(bank: Bank, folders: Sequence[str], ids: Collection[str]) -> None:
     """Take what was captured out of the journal, and its ids out of what lists ids."""
+    kept = bank.journal
+    inside = tuple(os.path.relpath(folder, bank.root) + os.sep for folder in folders)
+    known = {name for name, _ in kept.texts() if name.startswith(inside)} if kept else set()
+    ids = {*ids, *(undo.name_of(bank, name) for name in known)}
     path = os.path.join(bank.root, anchors.NAME)
     for each in (path, names.private_twin(path)):
         if os.path.isfile(each):
@@ -228,10 +232,8 @@ def _purge_captured(bank: Bank, folders: Sequence[str], ids: Collection[str]) ->
         judged.forget(bank, id)
     for moments in (config.user_state() / "moments").glob("*.json"):  # of open sessions, which do without them
         moments.unlink(missing_ok=True)
-    kept = bank.journal
     if kept is None:
         return
-    inside = tuple(os.path.relpath(folder, bank.root) + os.sep for folder in folders)
     signs = (b'"records:', f"{names.PRIVATE}/{FOLDER}/".encode())
 
     def without(name: str, data: bytes) -> bytes | None:
@@ -241,8 +243,7 @@ def _purge_captured(bank: Bank, folders: Sequence[str], ids: Collection[str]) ->
             return b"".join(line for line in data.splitlines(True) if not any(sign in line for sign in signs))
         return data
 
-    known = {name for name, _ in kept.texts() if name.startswith(inside)}
-    if not kept.purge(without, {*ids, *known, *(undo.name_of(bank, name) for name in known)}):
+    if not kept.purge(without, {*ids, *known}):
         raise Busy("The journal is being read by another program, and may still hold it.", hint="Call it again.")
 
 
