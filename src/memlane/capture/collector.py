@@ -213,13 +213,14 @@ class Collector:
         from memlane.capture.distil.passages import typed
         from memlane.capture.distil.session import users_own
         from memlane.capture.objections import is_objected
+        from memlane.lanes.records.store import mark_objected
 
         for _, _, parts in transcripts.conversation(line):
             prompt = "\n".join(users_own(part.text) for part in parts if part.role == "user")
             if is_objected(record.content, typed(prompt)):
-                with suppress(NotFound, InvalidInput):  # somebody else deleted it meanwhile
-                    journal.step()
-                    self.lane.mark_objected(record.native_id)
+                journal.step()
+                with suppress(NotFound):  # somebody deleted it meanwhile
+                    mark_objected(record)
 
     def _move_to(self, offset: int) -> None:
         """Let the next capture start here, or at the message that is not stored yet."""

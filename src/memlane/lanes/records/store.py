@@ -305,14 +305,6 @@ class RecordLane:
             moved = trash.put(path, self.root, now)
         return Removed(id, "trash", Path(moved), now)
 
-    def mark_objected(self, native: str) -> None:
-        """Note in a record that the user objected to it in the next prompt. Raises NotFound, InvalidInput."""
-        path = self._existing(native)
-        with files.locked(path):
-            old = self._record(path)
-            if not old.objected:
-                files.replace(path, files.encoded(rewritten(readable(path), old, replace(old, objected=True))))
-
     def archive(self, native: str) -> Removed:
         """Move a record into the folder `.archive`: it is found by those who ask for it. `recover` brings it back."""
         path = self._existing(native)
@@ -475,6 +467,15 @@ class RecordLane:
         if not os.path.isfile(path):
             raise NotFound(f"There is no record {gate.shown(id)}.", hint="`memlane list --lane records` shows the ids.")
         return path
+
+
+def mark_objected(record: Record) -> None:
+    """Note in a record's file that the user objected to it in the next prompt. Raises NotFound, StorageError."""
+    path = record.path
+    with files.locked(path):
+        old = parse_file(path)
+        if isinstance(old, Record) and not old.objected:
+            files.replace(path, files.encoded(rewritten(readable(path), old, replace(old, objected=True))))
 
 
 def _changed_at(folder: str) -> int:
