@@ -206,6 +206,18 @@ def test_a_correction_takes_the_place_of_what_an_earlier_session_taught(bank: Ba
     assert (new.text, bank.get(old.id).superseded_by) == (f"{prompt}\n", new.id)
 
 
+def test_a_session_that_goes_on_with_a_refusal_takes_back_what_it_taught(bank: Bank, path: Path) -> None:
+    text = (
+        "Prices must be kept in Redis with a TTL of 3600 seconds, because `price_cache.py` does not survive a restart."
+    )
+    whole = session(path, "Make it fast.", text, REFUSAL, "Done.").read_text()
+    path.write_text("".join(whole.splitlines(keepends=True)[:2]))
+    [old] = store_new(bank, str(path), 5).memories
+    path.write_text(whole)
+    [new] = store_new(bank, str(path), 5).memories
+    assert (new.text, bank.get(old.id).superseded_by) == (f"{REFUSAL}\n", new.id)
+
+
 def test_a_message_that_was_objected_to_is_given_with_the_correction_in_its_place(bank: Bank, path: Path) -> None:
     talk = session(path, "Why is the price page slow?", f"{CAUSE}\n\n{PROPOSAL}", REFUSAL, "Done.")
     capture(bank, talk)

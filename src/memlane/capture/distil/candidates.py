@@ -16,7 +16,7 @@ from memlane.capture.distil import commands
 from memlane.capture.distil.features import speaker
 from memlane.capture.distil.held import Held, Scored, best_of
 from memlane.capture.distil.kinds import kind_of
-from memlane.capture.distil.reading import Seen, read
+from memlane.capture.distil.reading import Seen, last_words, read
 from memlane.capture.distil.scorer import Weights, reasons, weights
 from memlane.capture.distil.session import Run, Session
 from memlane.capture.objections import is_proposal
@@ -98,6 +98,8 @@ def distil(
     session, model, ran = session or Session(), weights(), commands.Commands()
     held = Held(model)
     source = transcript if isinstance(transcript, list) else os.path.realpath(transcript)
+    if session.offset and isinstance(source, str) and (before := last_words(source, session.offset, kind)):
+        held.resume(before)
     for order, said in enumerate(read(source, session, kind, deadline)):
         if isinstance(said, Run):
             ran.add(said, session.date)

@@ -36,6 +36,7 @@ class Held:
         self._turn = 0  # where the assistant's turn began
         self._last: Said | None = None  # what the assistant said last in it
         self._waiting: list[Scored] = []  # its passages: the next prompt may object
+        self._told = False  # they were candidates before
         self.done: list[tuple[int, str, str]] = []  # sentences of the assistant's that tell that something is done
 
     def add(self, order: int, said: Said) -> None:
@@ -47,17 +48,26 @@ class Held:
                 scored = _left(self._answered(said, scored) if self._last else scored, self._model.threshold)
             self._turn, self._last = order, None
         if said.role == "user" or (said.role == "assistant" and not said.aside):
-            self._push(self._waiting)
-            self._waiting = []
+            self._let_go()
         if said.role == "assistant" and not said.aside:
             self._last, self._waiting = said, self._worth(scored)
         else:
             self._push(scored)
 
+    def resume(self, said: Said) -> None:
+        """Begin with what the assistant said last in the part that was read before, to which the user may object."""
+        self._last, self._told = said, True
+        self._waiting = self._worth([(-1, one, score(one.signs, self._model)) for one in seen(said)])
+
     def passages(self) -> Iterator[Scored]:
-        self._push(self._waiting)
-        self._waiting = []
+        self._let_go()
         return ((order, one, worth) for worth, order, *_, one in self._best)
+
+    def _let_go(self) -> None:
+        """Nobody has objected to what is left of the last message."""
+        if not self._told:
+            self._push(self._waiting)
+        self._waiting, self._told = [], False
 
     def _push(self, scored: Iterable[Scored]) -> None:
         for order, one, worth in best_of(self._worth(scored)):

@@ -15,6 +15,7 @@ from memlane.capture.distil.summaries import sections
 from memlane.core.progress import tell
 
 _PIECE = 1 << 20  # bytes
+_BACK = 1 << 18  # bytes before a place that are read for what was said last
 MB = 1_000_000
 
 
@@ -49,6 +50,26 @@ def read(
     if objects and not known and not begun and isinstance(source, str):
         raise transcript_file.unknown(source)
     yield from session.finish()
+
+
+def last_words(source: str, offset: int, kind: str | None = None) -> Said | None:
+    """What the assistant said last before this place of a transcript; None where the user has spoken since, or where it
+    was said too long before. Raises NotFound, StorageError."""
+    session, last = Session(), None
+    with transcript_file.opened(source) as file:
+        for line in transcript_file.lines(file, max(0, offset - _BACK)):
+            if line.end > offset:
+                break
+            for spoken in transcripts.conversation(line.value, kind) if line.value is not None else ():
+                last = _last_of(session.take(*spoken, 0), last)
+    return _last_of(session.finish(), last)
+
+
+def _last_of(spoken: Iterator[Said | Run], last: Said | None) -> Said | None:
+    for said in spoken:
+        if isinstance(said, Said) and not said.aside:
+            last = said if said.role == "assistant" else None
+    return last
 
 
 def _objects(source: str | list[Any], session: Session) -> Iterator[tuple[int, Any]]:
