@@ -136,6 +136,15 @@ def test_a_bare_no_is_about_all_of_the_message(path: Path) -> None:
     assert texts(distil(session(path, "Why is the price page slow?", CAUSE, "No.", "Let me look again."))) == []
 
 
+def test_a_no_that_names_something_else_leaves_what_the_message_found(path: Path) -> None:
+    prompt = "No, always use pnpm instead of npm in this repository."
+    assert texts(distil(session(path, "Why is the price page slow?", CAUSE, prompt))) == [CAUSE, prompt]
+
+
+def test_a_no_that_points_back_is_about_all_of_the_message(path: Path) -> None:
+    assert texts(distil(session(path, "Why is the price page slow?", CAUSE, "That's wrong."))) == []
+
+
 def test_what_was_said_earlier_in_the_turn_is_left_out_too_if_it_is_named(path: Path) -> None:
     text = (
         "Prices must be kept in Redis with a TTL of 3600 seconds, because `price_cache.py` does not survive a restart."

@@ -1,14 +1,15 @@
 """What a prompt objects to of what the assistant has just said. Pure text → data.
 
-A prompt that begins with a no is about the message before it: about what it names of that, and where it names nothing
-of it, about all. A refusal further on, or one that is put politely, is about what it names and nothing else.
+A prompt that begins with a no is about the message before it: about what it names of that, and what was only proposed
+there; about all of it where it says nothing but no, or names nothing and points back ("that's wrong"). A refusal
+further on, or one that is put politely, is about what it names and nothing else.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from memlane.core.patterns import lazily
@@ -84,6 +85,10 @@ _CLAUSE = lazily(
     | denn | mais | car | parce | pero | porque | sino )\b""",
     re.VERBOSE,
 )
+_BACK = lazily(
+    r"\b(?:that|this|it|they|these|those)(?:'s|'re|\s+(?:is|are|was|were|isn't|aren't|has|must|should|does|doesn't))\b"
+    r"|\b(?:wrong|incorrect|falsch|faux|still)\b"
+)
 _USING = lazily(r"[\s,:]*(?:us(?:e|ing)\b)?")
 _SAYS_LITTLE = frozenset(
     """use used uses using add adding want wanted need needed needs make making please instead rather thing things way
@@ -107,8 +112,8 @@ _PROPOSAL = lazily(
 class Objection(NamedTuple):
     """A sentence of the user's that refuses something.
 
-    `answers`: the prompt begins with it, so that it is about the message before; `outright`: about all of that, unless
-    it names something of it. `refused` are the words for each thing that it refuses, `words` those of the sentence.
+    `answers`: the prompt begins with it, so that it is about the message before; `outright`: it says no to that.
+    `refused` are the words for each thing that it refuses, `words` those of the sentence.
     """
 
     sentence: str
@@ -130,6 +135,11 @@ class Objection(NamedTuple):
         """Whether a text of the user's has the objection in it."""
         return bool(self.words) and self.words <= _words(text)
 
+    @property
+    def points_back(self) -> bool:
+        """Whether it speaks of what the message says without naming it: "that's wrong", "no, it is four"."""
+        return _BACK.search(_plain(self.sentence)) is not None
+
     def about(self, message: str) -> Callable[[str], bool]:
         """Which texts of the message before it is about: those that it names, or else those that it touches."""
         return self.names if any(map(self.names, sentences(message))) else self.touches
@@ -146,7 +156,20 @@ def objections(prompt: str) -> list[Objection]:
 
 def is_objected(message: str, prompt: str) -> bool:
     """Whether a prompt objects to the message before it, or to a sentence of it."""
-    return any(one.outright or one.concerns(message) for one in objections(prompt))
+    found = objections(prompt)
+    return any(map(objected(message, found), sentences(message))) if found else False
+
+
+def objected(message: str, found: Sequence[Objection]) -> Callable[[str], bool]:
+    """Whether a text of a message is what the prompt after it objects to."""
+    about = [one.about(message) for one in found]
+    outright = [one for one in found if one.outright]
+    all_of_it = any(not one.words or (one.points_back and not one.concerns(message)) for one in outright)
+
+    def is_meant(text: str) -> bool:
+        return any(meant(text) for meant in about) or (bool(outright) and (all_of_it or is_proposal(text)))
+
+    return is_meant
 
 
 def is_proposal(text: str) -> bool:

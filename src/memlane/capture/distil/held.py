@@ -2,21 +2,20 @@
 
 What the user leaves for later is kept, whatever else there is to tell.
 
-Of a message that is objected to, what the objection names is left out, and what was only proposed. Where it names
-nothing of the message, all that was proposed is left out, or all of it if nothing was.
+What of a message is objected to is decided in `memlane.capture.objections`.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from memlane.capture.distil.features import speaker
 from memlane.capture.distil.passages import typed
 from memlane.capture.distil.reading import Seen, seen
 from memlane.capture.distil.scorer import Weights, score
 from memlane.capture.distil.session import Said
-from memlane.capture.objections import Objection, is_proposal, objections, sentences
+from memlane.capture.objections import Objection, objected, objections, sentences
 from memlane.capture.solved import leaves_open, may_solve, says_solved
 
 _PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
@@ -91,7 +90,7 @@ class Held:
         if not found or self._last is None:
             return scored
         message = self._last.text
-        is_objected = _objected(message, found)
+        is_objected = objected(message, found)
         gone = [each for each in self._waiting if is_objected(each[1].passage.text)]
         before = [one for _, order, _, _, one in self._best if order > self._turn and _is_named(one, found)]
         self._waiting = [each for each in self._waiting if each not in gone]
@@ -105,19 +104,6 @@ class Held:
         if not gone and not before and not any(one.concerns(message) for one in found):
             return scored
         return _marked(scored, found, tuple(dict.fromkeys(corrected))[:_AGAINST], self._model.threshold)
-
-
-def _objected(message: str, found: Sequence[Objection]) -> Callable[[str], bool]:
-    """Whether a passage of the assistant's last message is objected to."""
-    outright = [one for one in found if one.outright]
-    about = [one.about(message) for one in found]
-    names_nothing = not any(one.concerns(message) for one in outright)
-    all_of_it = any(not one.words for one in outright) or (names_nothing and not is_proposal(message))
-
-    def is_objected(text: str) -> bool:
-        return any(meant(text) for meant in about) or (bool(outright) and (all_of_it or is_proposal(text)))
-
-    return is_objected
 
 
 def _left(scored: Sequence[Scored], threshold: float) -> list[Scored]:
