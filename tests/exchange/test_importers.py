@@ -78,7 +78,7 @@ def test_a_file_is_told_by_its_content(kind: str, text: str, tmp_path: Path) -> 
 
 
 def test_what_cannot_be_told_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="nothing that can be told"):
+    with pytest.raises(InvalidInput, match="cannot be recognised by its content"):
         importers.detect(write(tmp_path / "data.json", '{"answer": 42}'))
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInput):
