@@ -11,7 +11,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from subprocess import DEVNULL
+from subprocess import DEVNULL, Popen
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -118,14 +119,19 @@ async def _forward_answers(answers: ObjectReceiveStream[SessionMessage], outgoin
 
 
 async def _wait_for_hooks(pending: _Pending, hooks: Callable[[], Sequence[str]]) -> None:
-    """Start the process that answers hooks. It ends when its input does: however this one ends, that ends with it."""
+    """Start the process that answers hooks. It ends when its input does: however this one ends, that ends with it.
+
+    A thread waits for it. asyncio would end it with this server, and says on standard error that it does not know the
+    process where both find it ended at the same moment.
+    """
     await pending.first.wait()
     command = hooks()
     if not command:
         return
     reading, _ = os.pipe()
     try:
-        await anyio.run_process(command, stdin=reading, stdout=DEVNULL, stderr=DEVNULL, check=False)
+        process = Popen(command, stdin=reading, stdout=DEVNULL, stderr=DEVNULL)  # noqa: S603 - our own program
+        Thread(target=process.wait, daemon=True).start()
     except OSError:
         pass  # there are too many processes; hooks answer by themselves
     finally:
