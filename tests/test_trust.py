@@ -264,6 +264,18 @@ def test_trust_shows_the_configuration_and_remembers_the_answer(cloned: Path, ru
     assert run("--bank", cloned, "add", "Another note.").code == 1
 
 
+def test_what_cannot_be_understood_is_shown_and_trusted_no_longer(cloned: Path, run: Run) -> None:
+    file = cloned / "memlane.toml"
+    run("--bank", cloned, "trust", "--yes")
+    file.write_text(f"{HOSTILE}[vault\n")
+    assert run("--bank", cloned, "trust", "--show").err.splitlines()[-2:] == [
+        "  +[vault",
+        f"{file} has a configuration that has changed since you trusted it",
+    ]
+    assert run("--bank", cloned, "trust", "--revoke").code == 0
+    assert trust.trusted_text(user_state(), file) is None
+
+
 @pytest.mark.parametrize("more", [(), ("--everyone",), ("--not-everyone",)])
 def test_an_agent_trusts_nothing(
     cloned: Path, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]

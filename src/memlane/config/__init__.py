@@ -369,17 +369,17 @@ def find_project(folder: str | Path | None = None) -> Path | None:
 
 
 def project_file(folder: str | Path | None, flags: Mapping[str, Any]) -> Path | None:
-    """The configuration that counts for a folder: in a linked worktree, it may be that of the main one.
-
-    Raises ConfigError for one that cannot be understood: nobody can agree to that.
-    """
+    """The configuration that counts for a folder: in a linked worktree, it may be that of the main one."""
     try:
-        file = load(folder, flags).file
+        return load(folder, flags).file
     except ConfigError:  # it is there all the same
-        file = find_project(folder)
-    if file and (error := _not_understood(file)):
+        return find_project(folder)
+
+
+def require_sense(file: Path) -> None:
+    """Raise ConfigError for a configuration that cannot be understood: nobody can agree to that."""
+    if error := _not_understood(file):
         raise error
-    return file
 
 
 def _start(folder: str | Path | None) -> Path:

@@ -59,6 +59,8 @@ def trust(
     if revoke:
         trusting.revoke(state, file)
     else:
+        if not show:
+            config.require_sense(file)
         data = trusting.read(file)
         if not as_json:
             _show(file, data)
