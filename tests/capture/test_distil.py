@@ -383,8 +383,9 @@ def test_the_files_that_a_text_names() -> None:
     assert files_in(text, "/app") == ("src/auth.ts", "docs/plan.md")
 
 
-def test_what_is_no_transcript_is_an_error(path: Path) -> None:
-    path.write_text('{"a": 1}\n')
+@pytest.mark.parametrize("text", ['{"a": 1}\n', "root:x:0:0:root:/root:/bin/bash\n"])
+def test_what_is_no_transcript_is_an_error(path: Path, text: str) -> None:
+    path.write_text(text)
     with pytest.raises(InvalidInput, match="is not a transcript"):
         distil(path)
     with pytest.raises(NotFound):

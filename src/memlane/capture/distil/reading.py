@@ -39,15 +39,14 @@ def read(
     The transcript is a file, or messages that a client has handed over. `session` is filled on the way. Raises
     NotFound, StorageError, InvalidInput for a file that is no transcript.
     """
-    known, objects, begun = 0, 0, session.offset
+    known, begun = 0, session.offset
     for number, value in _objects(source, session):
-        objects += 1
         for spoken in transcripts.conversation(value, kind):
             known += 1
             yield from session.take(*spoken, number)
         if deadline is not None and monotonic() > deadline:
             break
-    if objects and not known and not begun and isinstance(source, str):
+    if session.offset and not known and not begun and isinstance(source, str):
         raise transcript_file.unknown(source)
     yield from session.finish()
 

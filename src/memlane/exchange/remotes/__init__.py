@@ -233,7 +233,8 @@ def emptied(place: str) -> Unreachable:
     """The error for a place that had something of a bank. It is not taken for empty: a drive may not be mounted."""
     return Unreachable(
         f"{place} has nothing of this bank any more.",
-        hint="Bring back what was there. To begin anew, remove this remote here and add it again.",
+        hint="If it is a drive or a mounted folder, connect it again. Where it is really empty now, remove this remote "
+        "(`memlane sync remove`) and add it again: that sends all of this bank.",
     )
 
 
