@@ -45,7 +45,7 @@ def test_a_bank_that_was_removed_comes_back_whole(run: Run, bank: Bank, tmp_path
     said = run("list")
     assert said.out == ""
     assert "files are gone or changed back, not by memlane; `memlane recover` shows what" in said.err
-    assert run("list").err == ""  # once
+    assert run("list").err == "nothing found\n"  # once
     rows = [line.split("\t")[:2] for line in run("recover").out.splitlines()]
     beside = ["tombstones.jsonl", "layers/projects/api/.stats.jsonl"]
     assert sorted(rows) == sorted([id, "gone"] for id in (*ids, *beside))
@@ -102,7 +102,7 @@ def test_what_another_branch_has_is_not_lost(repo: Path, run: Run) -> None:
         bank.add("Deploys go out on Tuesdays.", title="Deploys")
     save(repo)
     git(repo, "checkout", "-q", "main")
-    assert run("--bank", repo, "list").err == ""
+    assert run("--bank", repo, "list").err == "nothing found\n"
     shown = run("--bank", repo, "recover")
     assert shown.out.split("\t")[0] == "notes:deploys"
     assert shown.out.rstrip().endswith("on branch side")
