@@ -13,7 +13,7 @@ import pytest
 
 from commands import Run
 from conftest import trusted
-from memlane import Bank, Memory, config
+from memlane import Bank, InvalidInput, Memory, config
 from memlane.capture.messages import capture
 from memlane.care.forget import forget, plan
 from memlane.disk import journal as journals
@@ -238,6 +238,29 @@ def test_adding_it_on_purpose_works_and_says_so(kept: Bank, lane: str) -> None:
     assert [remark for remark in again.remarks if remark.startswith("like what was forgotten on ")]
     assert "K4821" in shown(kept)
     forget(kept, [again.id])
+    assert "K4821" not in shown(kept)
+
+
+@pytest.mark.parametrize("lane", NAMES)
+def test_nothing_is_added_to_what_is_held_back(kept: Bank, lane: str) -> None:
+    memory = returned(kept, lane, lambda text: text)
+    (held,) = [item for item in _all(kept, lane) if "K4821" in item.text]
+    before = memory.path.read_bytes()
+    with pytest.raises(InvalidInput, match="and is held back: nothing was written"):
+        kept.append(held.id, "One more line.")
+    assert memory.path.read_bytes() == before
+    assert "K4821" not in shown(kept)
+
+
+@pytest.mark.parametrize("lane", ["notes", "layers"])
+def test_nor_by_the_verbs_of_a_lane(kept: Bank, lane: str) -> None:
+    returned(kept, lane, lambda text: text)
+    (held,) = [item for item in _all(kept, lane) if "K4821" in item.text]
+    if lane == "notes":
+        assert "held back" in kept.notes.append_memory(held.native_id, "One more line.")["error"]
+    else:
+        with pytest.raises(InvalidInput, match="held back"):
+            kept.layers.append(held.native_id, "One more line.")
     assert "K4821" not in shown(kept)
 
 

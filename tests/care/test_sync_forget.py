@@ -173,6 +173,27 @@ def test_nobody_makes_others_forget_most_of_what_they_have(tmp_path: Path) -> No
     assert contents(bob) == {}
 
 
+def test_whoever_writes_to_what_is_about_to_go_does_not_bring_it_back(tmp_path: Path) -> None:
+    """A sync may end between knowing of what was forgotten and removing it: a line added blindly kept it for all."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ids = [ann.add(f"Fact {number} says that box {number * 7} is on shelf {number}.").id for number in range(30)]
+    synced(ann, bob)
+    ann.forget(*ids)
+    with pytest.raises(InvalidInput, match="Others have forgotten"):
+        synced(ann, bob)
+    writes = (
+        lambda: bob.append(ids[0], "Bob has seen it."),
+        lambda: bob.update(ids[1], tags=["seen"]),
+        lambda: bob.edit(ids[2], "on shelf 2", "on shelf 3"),
+    )
+    for write in writes:
+        with pytest.raises(InvalidInput, match="and is held back: nothing was written"):
+            write()
+    sync.sync(bob, deletions=True)
+    synced(ann)
+    assert (contents(ann), contents(bob), [*at_remote(tmp_path)]) == ({}, {}, [PATH])
+
+
 def test_what_others_say_was_forgotten_may_be_nonsense(tmp_path: Path) -> None:
     bob = member(tmp_path, "bob")
     bob.add("Deploys go out on Tuesdays.", title="Deploy day")

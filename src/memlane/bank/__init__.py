@@ -358,6 +358,8 @@ class Bank(Keyed):
             changes["expires"] = expiry_given(changes["expires"])
         if "created_at" in changes:
             changes["created_at"] = date_given(changes["created_at"], "created_at")
+        if "text" not in changes:
+            self._refuse_forgotten(lane, native)
         with expecting(self, lane, native, expected):
             memory = self._indexed(lane.revise(native, changes))
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
@@ -369,6 +371,7 @@ class Bank(Keyed):
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to append.", hint="Give some text.")
         lane, native = address.locate(self, id)
+        self._refuse_forgotten(lane, native)
         with expecting(self, lane, native, expected):
             memory = lane.extend(native, text)
         return self._anchored(self._indexed(memory))

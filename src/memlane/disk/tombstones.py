@@ -25,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memlane.core.dates import iso, utc_now
-from memlane.core.errors import StorageError
+from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.model import Memory, Problem
 from memlane.core.patterns import lazily
 from memlane.core.values import NamedTuple
@@ -123,6 +123,17 @@ class Tombstones:
                 f"`memlane rm {id}` deletes it again"
             )
         return None
+
+    def refuse_forgotten(self, memory: Memory, id: str) -> None:
+        """Raise InvalidInput where a memory is held back because something like it was forgotten: who adds to it, or
+        changes what is not its text, does not say that the text is wanted again. `id` is as it is shown.
+        """
+        if day := self.forgotten(memory.text, memory.id, memory.title):
+            raise InvalidInput(
+                f"{id} says what was forgotten on {day}, and is held back: nothing was written.",
+                hint=f"`memlane restore {id}` keeps it, `memlane forget {id}` removes it again.",
+                code="held_back",
+            )
 
     def knows(self, id: str, text: str = "") -> bool:
         """Whether a memory of this id was deleted or forgotten and not kept since. It has, or had, this text."""

@@ -114,6 +114,8 @@ class MemoryStore:
 
     def append(self, id: str, content: str) -> dict[str, Any]:
         """Add the content on new lines at the end, and prune by the file type's rule. Raises NotFound."""
+        memory = self.fetch(id)
+        self.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
         return self._append(id, content)[0]
 
     def upsert(self, id: str, content: str) -> dict[str, Any]:

@@ -128,6 +128,8 @@ class NoteLane:
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
         path = self._given(filename)
+        memory = self.fetch(self._native(path))
+        self.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
         return self._written("appended", path, self._append(path, content))
 
     @_answers
