@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from test_sync_lineage import settled, team
 
 from memlane import Bank
 from memlane.care import sync
@@ -126,3 +127,27 @@ def test_what_was_deleted_after_a_disk_was_brought_back_is_deleted_for_all(tmp_p
     ann.delete("notes:deploy")
     synced(ann, bob, rounds=2)
     assert [name for bank in (ann, bob) for name in contents(bank) if name.endswith(".md")] == []
+
+
+def test_what_another_remote_has_from_before_a_disk_was_brought_back_is_new_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ann counts twice under one name: the larger number said that Bob had seen what the smaller one stands for."""
+    ann, bob = team(tmp_path, {"ann": ["home", "work"], "bob": ["home"]})
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    settled(ann, bob)
+    (tmp_path / "copy").mkdir()
+    _copy(ann, tmp_path / "copy")
+    monkeypatch.setattr(secrets, "randbelow", lambda _: 10)
+    ann.append("notes:deploy", "After lunch.")
+    sync.sync(ann, "work")
+    ann = _bring_back(ann, tmp_path / "copy")
+    monkeypatch.setattr(secrets, "randbelow", lambda _: 100)
+    ann.append("notes:deploy", "Before tea.")
+    for bank in (ann, bob):
+        sync.sync(bank, "home")
+    bob.append("notes:deploy", "Never on Fridays.")
+    first, second = settled(ann, bob)
+    assert first == second
+    said = [b"After lunch.", b"Before tea.", b"Never on Fridays."]
+    assert [line for line in said if line not in first["deploy.md"]] == []

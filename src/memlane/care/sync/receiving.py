@@ -541,10 +541,10 @@ def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None
         return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
     if coming.reasons:  # what was held back is not in it
         return lineage.told(state, path, have, changed=True)
-    # merged from what others have, too, it is nobody's change: whoever merges the same says the same of it
-    return lineage.told(
-        state, path, lineage.joined(have, said), changed=after != coming.theirs and not (said and coming.is_shared)
-    )
+    # merged from what others have, too, it is nobody's change: whoever merges the same says the same of it. But of two
+    # numbers that were given under one name, the larger one does not tell that the other's changes are in it
+    is_nobodys = said and coming.is_shared and not coming.is_forked
+    return lineage.told(state, path, lineage.joined(have, said), changed=after != coming.theirs and not is_nobodys)
 
 
 def _is_ours(data: bytes | None) -> bool:
