@@ -81,6 +81,19 @@ def test_an_entry_of_a_shared_file_is_taken_out_alone(tmp_path: Path) -> None:
     assert contents(ann) == contents(bob) == contents(cid)
 
 
+def test_what_gets_the_name_of_a_forgotten_entry_is_the_same_with_everybody(tmp_path: Path) -> None:
+    """Of two entries with one title and day the second is called as the first was, once that is gone."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    fields = {"lane": "topics", "title": "Rent", "topic": "home", "subtopic": "flat", "created_at": "2025-01-10"}
+    id = ann.add(SAID, **fields).id
+    synced(ann, bob)
+    ann.forget(id)
+    bob.add("Nadia's landlord asks no rent for the use of a garage.", **fields)
+    synced(bob, ann, bob, ann)
+    path = "topics/home/flat.md"
+    assert [contents(ann)[path], contents(bob)[path], at_remote(tmp_path)[path]] == [b"", b"", b""]
+
+
 def test_a_record_of_the_vault_is_forgotten_in_all_versions(tmp_path: Path) -> None:
     ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
     fact = ann.add("The safe of the office opens with the long key.", lane="vault", type="project")

@@ -222,12 +222,17 @@ class Sieve:
     def _without(self, place: Place, data: bytes, refused: Callable[[Memory], bool]) -> bytes | None:
         """A content without these memories, nor what it still says of them when they were deleted."""
         name = own_name(self._bank, place.file)
+        left: bytes | None = data
         with suppress(MemlaneError):  # what cannot be read as a file of its lane is judged as a whole
-            memories = [*self._reader.memories(name, data).values(), *self._deleted(place, name, data)]
-            natives = dict.fromkeys(memory.native_id for memory in memories if refused(memory))
-            if natives:
-                return forget_journal.taken_out(self._reader, list(natives), name, data)
-        return data
+            while left is not None:  # of two entries of one name, the second has the id of the first once that is out
+                memories = [*self._reader.memories(name, left).values(), *self._deleted(place, name, left)]
+                natives = dict.fromkeys(memory.native_id for memory in memories if refused(memory))
+                before = left
+                if natives:
+                    left = forget_journal.taken_out(self._reader, list(natives), name, before)
+                if left == before:
+                    break
+        return left
 
     def _deleted(self, place: Place, name: str, data: bytes) -> list[Memory]:
         if not place.is_log:
