@@ -82,6 +82,17 @@ class Claiming(Member):
             self.do("accept", lambda: self.bank.accept(memory.id))
             self._anchored(memory.id, path, before.at if before else "", memory.text)
 
+    def append(self) -> None:
+        """Add to a memory. Of one that names a file, that says what the file is now, for whoever has the file."""
+        if memory := self.any(("notes", "layers")):
+            text, paths = self.text(), CODE.findall(memory.text)[:1]
+            before = [anchor.at if (anchor := self._anchor(memory.id, path)) else "" for path in paths]
+            self.do("append", lambda: self.bank.append(memory.id, text), new=True, old=memory.text, kept=True)
+            for path, at in zip(paths, before, strict=True):
+                now = self._anchor(memory.id, path)
+                if now and now.at != at:
+                    self._anchored(memory.id, path, at, f"{memory.text} {text}")
+
     def _code(self, path: str = "") -> str:
         """Write a file of the project; its path."""
         path = path or f"src/part{self.dice.randrange(3)}.py"
