@@ -114,9 +114,7 @@ class MemoryStore:
 
     def append(self, id: str, content: str) -> dict[str, Any]:
         """Add the content on new lines at the end, and prune by the file type's rule. Raises NotFound."""
-        memory = self.fetch(id)
-        self.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
-        return self._append(id, content)[0]
+        return self._append(_wanted(self, id), content)[0]
 
     def upsert(self, id: str, content: str) -> dict[str, Any]:
         """Update, or create where there is nothing yet; the answer is that of `update` or `create`."""
@@ -443,6 +441,13 @@ class MemoryStore:
         size = aging.size_warning(type_of(id), lines)
         warning = "; ".join((*remarks, size) if size else remarks)
         return {"lineCount": lines, **({"warning": warning} if warning else {})}
+
+
+def _wanted(store: MemoryStore, id: str) -> str:
+    """The id of a file. Raises InvalidInput where it is held back because something like it was forgotten."""
+    memory = store.fetch(id)
+    store.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
+    return id
 
 
 def _said(answer: Mapping[str, Any]) -> Iterator[str]:

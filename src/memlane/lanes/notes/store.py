@@ -127,9 +127,7 @@ class NoteLane:
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
-        path = self._given(filename)
-        memory = self.fetch(self._native(path))
-        self.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
+        path = _wanted(self, self._given(filename))
         return self._written("appended", path, self._append(path, content))
 
     @_answers
@@ -466,6 +464,13 @@ class NoteLane:
         if remembered := self._namesakes.get(folder):
             remembered[1].add(folded(name))
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
+
+
+def _wanted(lane: NoteLane, path: str) -> str:
+    """The path of a note. Raises InvalidInput where it is held back because something like it was forgotten."""
+    memory = lane.fetch(lane._native(path))
+    lane.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
+    return path
 
 
 def _own_keys(changes: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
