@@ -91,6 +91,9 @@ class Stamps:
     def __contains__(self, name: str) -> bool:
         return name in (self._names if self._packed else self._known)
 
+    def __len__(self) -> int:
+        return len(self._names if self._packed else self._known)
+
     def without(self, name: str) -> Stamps:
         """The stamps of the other files."""
         if not self._packed:

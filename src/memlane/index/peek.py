@@ -170,6 +170,11 @@ class Seen(NamedTuple):
     folders: dict[str, tuple[int, int]]
     files: dict[str, Stamps]  # by folder
 
+    @property
+    def size(self) -> int:
+        """How many files there are."""
+        return sum(map(len, self.files.values()))
+
     def are_roots(self, lanes: Iterable[Lane]) -> bool:
         """Whether the lanes are where they were."""
         return self.roots == _roots(lanes)

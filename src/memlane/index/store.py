@@ -52,6 +52,7 @@ from memlane.lanes import NAMES, Lane
 
 BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody waits, and in a large build
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
+SMALL = 2_000  # files: so few are looked at every time, however busy the machine was when that took long
 QUIET = 5.0  # seconds without a look at all files while the kernel tells of changes: it does not tell of everything
 KEPT, KEPT_LENGTH = 4_000, 16_000_000  # memories that are kept as they were read, and the characters of them all
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
@@ -265,7 +266,8 @@ class Index:
         elif self._seen:
             listening = self._notices is not None and self._seen.are_roots(self._lanes())
             told = self._notices.told() if self._notices and listening else None
-            often = max(20 * cost if cost > LONG_LOOK else 0.0, 0.0 if told is None else QUIET)
+            is_long = cost > LONG_LOOK and self._seen.size > SMALL
+            often = max(20 * cost if is_long else 0.0, 0.0 if told is None else QUIET)
             if not every and now - last < often:
                 return self._seen.news_of(told or ())
             # before the look, so that nothing is missed; a bank that is asked once does not listen
