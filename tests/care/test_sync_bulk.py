@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ import pytest
 from memlane import Bank
 from memlane.care import sync
 from memlane.care.sync import engine, receiving, state
+from memlane.care.sync.results import Synced
+from memlane.care.sync.watching import watch
 from memlane.core.errors import StorageError
 from memlane.disk import files
 from memlane.exchange import remotes
@@ -202,3 +206,34 @@ def test_a_full_disk_ends_it_and_it_goes_on(tmp_path: Path, monkeypatch: pytest.
     (done,) = synced(bob)
     assert (done.received, done.sent) == (60, 0)
     assert contents(ann) == contents(bob)
+
+
+def test_a_sync_indexes_what_it_brings_in_numbers(tmp_path: Path) -> None:
+    """A hook may not wait until thousands of files are indexed: a new member's found nothing at first."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    filled(ann, sync.MANY)
+    synced(ann)
+    assert [done.received for done in bob.sync()] == [sync.MANY]
+    with closing(sqlite3.connect(bob.index_file.path)) as index:
+        assert index.execute("SELECT count(*) FROM files").fetchall() == [(sync.MANY,)]
+
+
+def test_a_sync_that_stays_indexes_what_it_brings_in_numbers(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    filled(ann, sync.MANY)
+    synced(ann)
+    rounds = watch(bob, TEAM)
+    assert next(rounds) == Synced(TEAM, received=sync.MANY)
+    (ann.root / "late.md").write_text("# Late\n\nOne more.\n")
+    synced(ann)
+    assert next(rounds) == Synced(TEAM, received=1)
+    with closing(sqlite3.connect(bob.index_file.path)) as index:
+        assert index.execute("SELECT count(*) FROM files").fetchall() == [(sync.MANY + 1,)]
+
+
+def test_a_sync_leaves_a_few_files_to_the_next_search(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    filled(ann, 3)
+    synced(ann)
+    assert [done.received for done in bob.sync()] == [3]
+    assert not os.path.exists(bob.index_file.path)

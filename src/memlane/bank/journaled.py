@@ -90,14 +90,17 @@ class Journaled(Opened):
         """Bring the bank into step with a remote that `memlane sync add` named, or with all; what was done for each.
 
         With `deletions`, also where many files are gone here. What was done until an error is done, and the next call
-        goes on. Raises NotFound, Unreachable, StorageError.
+        goes on. Where much came, it is indexed. Raises NotFound, Unreachable, StorageError.
         """
         from memlane.care import sync
 
+        bank = cast("Bank", self)
         try:
-            return sync.sync(cast("Bank", self), remote, deletions=deletions)
+            done = sync.sync(bank, remote, deletions=deletions)
         finally:
             self._look_again()
+        sync.index(bank, done)
+        return done
 
     def judge(
         self,

@@ -194,7 +194,7 @@ def _session_start(bank: Bank, client: str, payload: Payload) -> str:
         files=files_in_work(bank, settings["hook.deadline"] / 8),
         branch=journal.branch_of(os.fspath(settings.code or bank.root)) or None,
         without=known,
-        wait=settings["hook.deadline"] / 4,
+        wait=_left() / 4,
     )
     sessions.note(bank.config, sessions.START, _text(payload, *_SESSION), block=block)
     _save_moments(bank, payload, block.moments)
@@ -209,7 +209,7 @@ def _prompt(bank: Bank, payload: Payload) -> str:
     session = _text(payload, *_SESSION)
     prompt = _text(payload, "prompt", "user_prompt")
     shown = [*_known(bank), *sessions.shown(session)]
-    block = bank.for_prompt(prompt, without=shown, wait=bank.config["hook.deadline"] / 2)
+    block = bank.for_prompt(prompt, without=shown, wait=_left() / 2)
     sessions.note(bank.config, "prompt", session, prompt=prompt, block=block)
     return block
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from memlane.care.sync import state as states
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.state import Settings
 from memlane.core.choosing import scope_given
-from memlane.core.errors import Busy, InvalidInput, MemlaneError, NotFound
+from memlane.core.errors import Busy, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.disk import files, journal
 from memlane.disk.written import SYNC
 from memlane.exchange import remotes
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 PATIENCE = 30.0  # seconds that one sync waits for another
-__all__ = ["Held", "Settings", "Status", "Synced", "add", "on_write", "remove", "status", "sync"]
+MANY = 500  # files; fewer are indexed by the next search in a moment
+__all__ = ["Held", "Settings", "Status", "Synced", "add", "index", "on_write", "remove", "status", "sync"]
 
 
 def add(
@@ -128,6 +129,15 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
         if failed:
             raise failed[0]
         return done
+
+
+def index(bank: Bank, done: Sequence[Synced]) -> None:
+    """Index what syncs brought, where that is much: else the first search would wait for it, and the hooks, which may
+    not wait long, would find nothing for a while.
+    """
+    if sum(one.received for one in done) >= MANY:
+        with suppress(StorageError):  # what came is there; the next search says why it cannot be indexed
+            bank.index.ask(lambda: None)
 
 
 def _each(

@@ -48,6 +48,7 @@ def watch(bank: Bank, name: str | None = None, sleep: Callable[[float], None] = 
             left.pop(each, None)
             brought = brought or any(one.received or one.removed or one.forgotten for one in done)
             yield from done
+            syncing.index(bank, done)
         reached = [each for each in _names(bank, name) if each not in waits]
         if reached:
             begun = time.monotonic()
