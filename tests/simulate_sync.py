@@ -9,8 +9,8 @@ syncs, at which call its connection breaks, and at which write it is killed (tha
 killed process does). Some members join late, or share some lanes alone. In some runs they also edit files, decide about
 versions, undo, leave a remote and come back, lose what they know of remotes, or bring back an old copy of their disk,
 say what took the place of what, what the code was, and what their gates let pass (simulated_claims.py), and somebody
-puts harm into the remotes. Those are folders. In the end all members must hold the same files, with everything that was
-acknowledged and nothing that was taken away.
+puts harm into the remotes, or brings one of them back from a backup. Those are folders. In the end all members must
+hold the same files, with everything that was acknowledged and nothing that was taken away.
 
 With `--shrink`, steps of a run that fails are left out as long as it still fails. Prints the steps that are left.
 """
@@ -99,6 +99,8 @@ def plan(seed: int, count: int, scopes: bool = False) -> Plan:
     lanes = EVERY_LANE if dice.random() < 0.5 else dice.choice(FEW_LANES)
     verbs = VERBS | dice.choice(OFTEN) | dice.choice(ALSO)
     verbs |= random.Random(f"claims {seed}").choice(CLAIMS)
+    if not verbs.keys() & {"revert", "lose"} and random.Random(f"rewinding {seed}").random() < 0.25:
+        verbs |= {"save": 12, "rewind": 8}  # what a member and all of its remotes have lost is lost
     late = tuple(number for number in range(2, members) if dice.random() < 0.15)
     shares = [dice.choice(SOME_LANES) if number > 1 and dice.random() < 0.15 else () for number in range(members)]
     fates = dice.choice(((70, 15, 15), (30, 35, 35)))
@@ -152,8 +154,8 @@ class Run:
     def go(self) -> Figures:
         everybody = self.begin()
         for step in self.plan.steps:
-            if step.verb == "harm":
-                self.harm(step)
+            if step.verb in ("harm", "save", "rewind"):
+                getattr(self, step.verb)(step)
                 continue
             with everybody[step.member].at(self.seed, step.number):
                 everybody[step.member].do_step(step)
@@ -167,6 +169,20 @@ class Run:
         urls = {name: str(self.place / name) for name in "abc"}
         team = SimpleNamespace(dice=random.Random(f"harm {self.seed} {step.number}"), urls=urls, harmed=step.number)
         Team.harm(team)  # type: ignore[arg-type]
+
+    def save(self, step: Step) -> None:
+        """Copy a remote."""
+        name = random.Random(f"save {self.seed} {step.number}").choice("abc")
+        shutil.rmtree(self.place / f"{name} then", ignore_errors=True)
+        shutil.copytree(self.place / name, self.place / f"{name} then")
+
+    def rewind(self, step: Step) -> None:
+        """Bring back a remote as it was copied, unless it has lost so much that members want to be asked."""
+        name = random.Random(f"rewind {self.seed} {step.number}").choice("abc")
+        now, then = self.place / name, self.place / f"{name} then"
+        if then.is_dir() and 2 * len([*then.glob("default/??/*")]) > len([*now.glob("default/??/*")]):
+            shutil.rmtree(now)
+            shutil.copytree(then, now)
 
     def settle(self, everybody: Sequence[Simulated], number: int) -> None:
         for round in range(1, ROUNDS + 1):

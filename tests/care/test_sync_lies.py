@@ -163,13 +163,21 @@ def test_what_a_false_deletion_took_is_brought_back(ann: Bank) -> None:
     remote = Liar()
     run(ann, remote)
     before = contents(ann)
-    remote.say("deploy.md", b"", "gone", deleted=True, lineage="ffffff:1")
+    remote.say("deploy.md", b"", "gone", deleted=True, lineage=f"{remote.files['deploy.md'][0].lineage} ffffff:1")
     run(ann, remote)
     assert contents(ann) == {}
     ann.undo(undo.applied(ann)[0].id)
     assert contents(ann) == before
     run(ann, remote)
     assert contents(ann) == before
+
+
+def test_a_deletion_of_something_older_than_what_the_remote_had_deletes_nothing(ann: Bank) -> None:
+    remote = Liar()
+    run(ann, remote)
+    remote.say("deploy.md", b"", "gone", deleted=True, lineage="ffffff:1")
+    run(ann, remote)
+    assert MINE.encode() in contents(ann)["deploy.md"]
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,8 @@ def test_what_is_known_of_remotes_by_an_older_memlane_is_taken_over(tmp_path: Pa
     sync.sync(ann)
     with state.made(ann.root) as kept:
         kept.db.executescript(
-            "DROP TABLE parts; DROP TABLE counted; ALTER TABLE sending DROP COLUMN lineage; PRAGMA user_version = 1;"
+            "DROP TABLE parts; DROP TABLE counted; ALTER TABLE sending DROP COLUMN lineage; "
+            "ALTER TABLE files DROP COLUMN lineage; PRAGMA user_version = 1;"
         )
     ann.topics.store("auth/oauth2", "Scopes are sorted.", title="Scopes")
     assert [done.sent for done in sync.sync(ann)] == [1]

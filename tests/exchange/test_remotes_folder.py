@@ -300,4 +300,4 @@ def test_a_long_list_is_read_again_instead_of_being_kept(
     assert sorted(entry.path for entry in entries) == [f"{number}.md" for number in range(10)]
     alone = {entry.path for entry, _ in remote.get_many(entries)}
     assert all(content(remote, entry.path) == b"text" for entry in entries if entry.path not in alone)
-    assert [page for page, _ in remote.changes("")] == [entries]
+    assert [entry for page, _ in remote.changes("") for entry in page] == entries

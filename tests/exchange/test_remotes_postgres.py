@@ -115,6 +115,45 @@ def test_a_number_is_not_seen_before_the_ones_below_it(remote: Remote, cluster: 
     assert [entry.path for page, _ in remote.changes(cursor) for entry in page] == ["slow.md", "quick.md"]
 
 
+@pytest.mark.parametrize("written_since", [0, 1, 5])
+def test_a_database_that_was_brought_back_from_a_backup_lists_everything_again(
+    remote: Remote, cluster: Cluster, database: str, written_since: int
+) -> None:
+    """Also where others have written as much since: then its number tells nothing."""
+    put(remote, "a.md")
+    cluster.sql("create table saved as select * from memlane.file", database=database)
+    put(remote, "b.md")
+    put(remote, "c.md")
+    *_, (_, cursor) = remote.changes("")
+    assert [*remote.changes(cursor)] == [([], cursor)]
+    cluster.sql(
+        "delete from memlane.file; insert into memlane.file select * from saved; update memlane.bank set number = 1",
+        database=database,
+    )
+    new = [f"new {number}.md" for number in range(written_since)]
+    for path in new:
+        put(remote, path)
+    pages = list(remote.changes(cursor))
+    assert pages[0] == ([], "")
+    assert [entry.path for page, _ in pages for entry in page] == ["a.md", *new]
+    *_, (_, after) = pages
+    assert [*remote.changes(after)] == [([], after)]
+
+
+def test_a_file_that_was_changed_again_is_no_sign_of_a_backup(remote: Remote) -> None:
+    version = put(remote, "a.md")
+    *_, (_, cursor) = remote.changes("")
+    put(remote, "b.md")
+    put(remote, "a.md", b"another", version)
+    assert [[entry.path for entry in page] for page, _ in remote.changes(cursor)] == [["b.md", "a.md"]]
+
+
+def test_a_cursor_of_an_earlier_version_goes_on_where_it_was(remote: Remote) -> None:
+    put(remote, "a.md")
+    put(remote, "b.md")
+    assert [[entry.path for entry in page] for page, _ in remote.changes("1")] == [["b.md"]]
+
+
 def test_the_notice_of_a_change_carries_its_number_alone(remote: Remote, cluster: Cluster, database: str) -> None:
     list(remote.changes(""))
     with psycopg.connect(cluster.url(database), autocommit=True) as listener:

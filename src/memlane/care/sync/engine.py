@@ -35,7 +35,6 @@ from memlane.lanes.merging import Unmergeable
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-MANY, SHARE = 20, 2  # files that may vanish here without a question: so many and not all, or less than one in two
 _ROUNDS = 5
 _ATTEMPTS = 50  # at one file, while others change it at the same time
 
@@ -201,8 +200,8 @@ class _Run(Receiving):
                 scope = of_ours(self.bank, self.state, self.settings, place, ours, None)
                 left[scope, place.path] = place, stamp
                 if (scope, place.path) not in self.known:
-                    known = Known(scope, place.path, "", digest(clean), "", "; ".join(reasons), stamp)
                     told = self._said(place, ours, {})["lineage"]
+                    known = Known(scope, place.path, "", digest(clean), "", "; ".join(reasons), stamp, told)
                     self.state.send(self.name, known, clean, told)
                     ready[New(place.path, scope, clean, told)] = known
         stored: list[tuple[New, str]] = []
@@ -260,12 +259,14 @@ class _Run(Receiving):
                 known = self.known.get((scope, place.path))
                 continue
             new = Known(scope, place.path, expected or "", digest(up), known.held if known else "", unsent)
+            new.lineage = known.lineage if known else ""
             theirs = self.sieve.admitted(place, up)[0] if new.held else up
             said = self._said(place, ours, there)
             try:
                 if known is None or digest(up) != known.seen:
                     self.state.send(self.name, new, theirs, said["lineage"])
                     new.version = self.remote.put(place.path, up, expected, scope=scope, **said)
+                    new.lineage = said["lineage"]
                     self.done.sent += 1
             except Conflict:
                 if not self._fetch(place, scope):
@@ -336,13 +337,14 @@ class _Run(Receiving):
                     if digest(up) != known.seen:
                         version = self.remote.put(place.path, up, expected, scope=known.scope, **said)
                         self.done.sent += 1
-                        self._save(Known(known.scope, known.path, version, digest(up), known.held), None)
+                        left = Known(known.scope, known.path, version, digest(up), known.held, lineage=said["lineage"])
+                        self._save(left, None)
                     return
                 version = expected or ""
                 if expected is not None:
                     version = self.remote.delete(place.path, expected, scope=known.scope, **said)
                     self.done.sent += 1
-                self._save(Known(known.scope, known.path, version), None)
+                self._save(Known(known.scope, known.path, version, lineage=said["lineage"]), None)
                 return
             except Conflict:
                 if not self._fetch(place, known.scope):
@@ -359,10 +361,10 @@ class _Run(Receiving):
             raise StorageError(
                 "The bank's folder is gone.", hint="Bring it back: `memlane recover` shows what it held."
             )
-        if self.deletions or not _is_much(len(gone), len(there)):
+        if self.deletions or not travel.is_much(len(gone), len(there)):
             return
         gone = [known for known in gone if not self._is_meant(known)]
-        if _is_much(len(gone), len(there)):
+        if travel.is_much(len(gone), len(there)):
             raise InvalidInput(
                 f"{len(gone):,} of {len(there):,} files that {self.name} has are gone here: nothing was sent.",
                 hint=f"If that is meant, `memlane sync {self.name} --deletions` deletes them there; "
@@ -398,11 +400,6 @@ class _Run(Receiving):
     def _is_ours(self, path: str) -> bool:
         place = travel.place_of(self.bank, path)
         return isinstance(place, Place) and (not place.lane or place.lane in self.lanes)
-
-
-def _is_much(gone: int, there: int) -> bool:
-    """Whether so many files are gone that nobody may have meant it: most of them, or of a small bank all."""
-    return (gone > MANY and gone * SHARE > there) or 1 < gone == there
 
 
 def waiting(bank: Bank, state: State, settings: Settings, known: Collection[Known]) -> Iterator[str]:

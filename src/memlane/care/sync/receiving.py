@@ -17,7 +17,7 @@ from memlane.core import progress
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
 from memlane.disk import names, tombstones, written
-from memlane.exchange.remotes import Entry, Remote, TooLarge
+from memlane.exchange.remotes import Entry, Remote, TooLarge, Unreachable
 from memlane.history.journaled import earlier, own_name
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
@@ -145,13 +145,18 @@ class Receiving:
         What lies in a lane beside its main files comes after them: an entry that somebody has archived must not be in
         both, should this be interrupted, or it would be archived twice.
         """
-        listed, last = 0, ""
+        listed, last, everything = 0, "", False
+        first: list[tuple[Entry, Place | str]] = []
         later: list[tuple[Entry, Place | str]] = []
         cursor = self.state.noted(self.name).cursor
+        unlisted = {key for key, known in self.known.items() if known.version}
+        there = len(unlisted)
         for entries, after in self.remote.changes(cursor):
+            everything = everything or not after
             news: list[tuple[Entry, Place | str]] = []
             for entry in entries:
                 listed += 1
+                unlisted.discard((entry.scope, entry.path))
                 if listed > MOST_ENTRIES:
                     raise InvalidInput("The remote lists files without end.", hint="Look at what it is.")
                 if entry.scope not in self.settings.scopes or entry.path.startswith(OWN):
@@ -161,20 +166,40 @@ class Receiving:
                     place = travel.place_of(self.bank, entry.path)
                     comes_later = isinstance(place, Place) and place.comes_later
                     (later if comes_later else news).append((entry, place))
-            self._take_all(news, listed - len(news))
-            last = after
-            if not later:
+            if everything and there and len(first) < MOST_FILES:
+                first += news  # before that, it has to be known whether it is the same remote
+            else:
+                self._take_all(news, listed - len(news))
+            last = after or last
+            if not later and not everything:
                 self.state.note(self.name, cursor=after)
             elif len(later) > MOST_FILES:
                 break
+        if everything and len(later) <= MOST_FILES:
+            self._lost(unlisted, there)
+        self._take_all(first, listed - len(first))
         self._take_all(sorted(later, key=lambda each: each[0].path.endswith("index.md")), listed)
         self._refuse_flood(len(later))
-        if later:
+        if later or everything:
             self.state.note(self.name, cursor=last)
         self._fetch_again(scopes.freed(self.known))
         if listed >= EVERY:
             progress.tell("fetching", listed, listed)
         self.rebuild()
+
+    def _lost(self, keys: Collection[tuple[str, str]], there: int) -> None:
+        """Send anew what the remote had and has no trace of, not even of a deletion: it was brought back from a backup.
+
+        `there` is how many files it had. Raises Unreachable where it is so much that it may be another bank's.
+        """
+        if travel.is_much(len(keys), there):
+            raise Unreachable(
+                f"{self.name} has no trace of {len(keys):,} of its {there:,} files: it may be another bank's now.",
+                hint="Look at its address. If it was brought back from an old backup, remove this remote "
+                "(`memlane sync remove`) and add it again: that sends all of this bank.",
+            )
+        for scope, path in keys:
+            self._drop(scope, path)
 
     def rebuild(self) -> None:
         """Make anew what is derived from what came."""
@@ -308,8 +333,7 @@ class Receiving:
             self._save(known, self._base(known))
             return False
         if found is None:  # the remote has lost it, or is another one now: what is here is sent anew
-            self.known.pop((scope, place.path), None)
-            self.state.drop(self.name, scope, place.path)
+            self._drop(scope, place.path)
             return True
         entry, data = found
         self._count(data)
@@ -343,7 +367,7 @@ class Receiving:
             stones = travel.place_of(self.bank, tombstones.FILE)
             if isinstance(stones, Place):
                 self._fetch(stones, entry.scope)
-        known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons))
+        known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons), lineage=entry.lineage)
         known.unsent = before.unsent if before else ""
         return _Coming(place, entry, data, full, theirs, reasons, before, base, known, lineage.parsed(entry.lineage))
 
@@ -452,6 +476,10 @@ class Receiving:
     def _base(self, known: Known) -> bytes | None:
         return self.state.base(self.name, known.scope, known.path)
 
+    def _drop(self, scope: str, path: str) -> None:
+        self.known.pop((scope, path), None)
+        self.state.drop(self.name, scope, path)
+
     def _save(self, known: Known, base: bytes | None) -> None:
         self.state.save(self.name, known, base)
         self.known[known.scope, known.path] = known
@@ -482,12 +510,17 @@ def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
 
 
 def _compare(remote: str, state: State, coming: _Coming) -> None:
-    """Know whether what comes was counted, or sent, by us."""
+    """Know whether what comes was counted, or sent, by us, and whether it was made of what the remote had when we last
+    looked: one that was brought back from a backup has lost that, which is no reason to take it out here.
+    """
     entry, said = coming.entry, coming.said
     forked = lineage.forked(state, coming.place.key, said)
     if state.me in forked:
         state.take_new_name()  # else both would go on counting under one
     coming.is_forked = bool(forked)
+    had = lineage.parsed(coming.before.lineage) if coming.before else {}
+    if said and not lineage.covers(said, had):
+        coming.base = None
     if mine := state.sent(remote, entry.scope, entry.path):
         seen, mark, then = mine
         mine_is_in = mark and not coming.is_forked and lineage.covers(said, lineage.parsed(mark))

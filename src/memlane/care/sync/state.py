@@ -6,7 +6,8 @@ user alone.
 remotes    name, address, which lanes and scopes, whether all its members are the user's own machines, how far we read
 files      of each file: the remote's version and a hash of its content there (`seen`), the content that both sides had
            in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
-           what the file looked like (`stamp`) when there was nothing more to send
+           what the file looked like (`stamp`) when there was nothing more to send; whose changes are in what the remote
+           has (`lineage`)
 lineages   of each file here: what it held when it was last looked at, and whose changes are in that
 parts      of files with many memories: every version that was ever here, as a hash, the lineage of the content that it
            came with, and whether it is here now
@@ -78,7 +79,8 @@ DELETE FROM lineages WHERE path = ''
 """  # a new name: which numbers were given under the old one is not known
 # from the beginning: what a copy of a disk was called that is brought back before its first sync is known then
 _SINCE_6 = "INSERT OR IGNORE INTO lineages VALUES ('', x'', lower(hex(randomblob(3))))"
-_SCHEMA = (_TABLES, _SINCE_2, _SINCE_3, _SINCE_4, _SINCE_5, _SINCE_6)
+_SINCE_7 = "ALTER TABLE files ADD COLUMN lineage TEXT NOT NULL DEFAULT ''"
+_SCHEMA = (_TABLES, _SINCE_2, _SINCE_3, _SINCE_4, _SINCE_5, _SINCE_6, _SINCE_7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Noted(NamedTuple):
 @dataclass(slots=True)
 class Known:
     """What is known of one file at a remote. `version` is "" where it was never there, `seen` b"" where it is not;
-    `common` says whether both sides had something in common.
+    `lineage` is that of the content there, `common` says whether both sides had something in common.
     """
 
     scope: str
@@ -120,6 +122,7 @@ class Known:
     held: str = ""
     unsent: str = ""
     stamp: str = ""
+    lineage: str = ""
     common: bool = False
 
 
@@ -301,7 +304,8 @@ class State:
 
     def files(self, remote: str) -> Iterator[Known]:
         rows = self.db.execute(
-            "SELECT scope, path, version, seen, held, unsent, stamp, base IS NOT NULL FROM files WHERE remote = ?",
+            "SELECT scope, path, version, seen, held, unsent, stamp, lineage, base IS NOT NULL FROM files "
+            "WHERE remote = ?",
             (remote,),
         )
         return (Known(*row) for row in rows.fetchall())
@@ -318,10 +322,10 @@ class State:
         known.common = base is not None
         with self.transaction():
             self.db.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     remote, known.scope, known.path, known.version, known.seen, known.held, known.unsent, known.stamp,
-                    _packed(base),
+                    _packed(base), known.lineage,
                 ),
             )  # fmt: skip
             which = (remote, known.scope, known.path)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 Part = Callable[[Sequence[bytes]], tuple[Sequence[bytes], Sequence[bytes]]]  # the lines of it, and those that stay
+MANY, SHARE = 20, 2  # files that may vanish without a question: so many and not all, or less than one in two
 SIDE = (tombstones.FILE, anchors.NAME, replaced.FILE)
 LINES = "lines"  # the merge of files whose lines mean the same in any order
 # Programs take these for instructions, whoever wrote them.
@@ -234,6 +235,11 @@ def has_plainer_twin(bank: Bank, place: Place) -> bool:
     if isinstance(twin, str) or is_gone(twin.file):
         return False
     return is_gone(place.file) or not os.path.samefile(place.file, twin.file)
+
+
+def is_much(gone: int, there: int) -> bool:
+    """Whether so many files are gone that nobody may have meant it: most of them, or of a small bank all."""
+    return (gone > MANY and gone * SHARE > there) or 1 < gone == there
 
 
 def is_gone(file: str) -> bool:

@@ -72,8 +72,9 @@ class Remote(Protocol):
     """What each kind of remote can do. An object is for one thread at a time, but `watch` may run beside the others."""
 
     def changes(self, cursor: str) -> Iterator[tuple[list[Entry], str]]:
-        """Pages of what has changed, each with the cursor to go on from; "" is the start. A remote without a list of
-        changes says everything that there is, and repeats `cursor` until its last page.
+        """Pages of what has changed, each with the cursor to go on from; "" is the start. A page with the cursor ""
+        says that these pages have everything that there is: the remote has no list of changes, or was brought back
+        from a backup.
         """
 
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:

@@ -94,12 +94,14 @@ class FolderRemote:
                 if found := self._known[name, max(numbers)]:
                     page.append(found.entry)
                 if len(page) == _PAGE:
-                    yield page, cursor
+                    yield page, ""
                     page = []
                     self._contents.clear()
         if cursor and not same and not seen.cursor():
             raise emptied(self.root)
-        yield page, cursor if same else seen.cursor()
+        if page:
+            yield page, ""
+        yield [], cursor if same else seen.cursor()
 
     def _looks_at(self, home: int, name: str, numbers: list[int]) -> None:
         """Know the last version of a file that has these, and tidy up."""

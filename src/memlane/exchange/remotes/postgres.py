@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
+from urllib.parse import quote, unquote
 
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.exchange.remotes import (
@@ -107,6 +108,11 @@ select {_SAID}, left(lineage, 2000), content
 from memlane.file join unnest(%s::text[], %s::text[], %s::bigint[]) as listed (scope, path, size) using (scope, path)
 where bank = %s and (content is null or octet_length(content) <= size)
 """  # noqa: S608
+_THERE = """\
+select bank.number, file.number, left(file.version, 100) from memlane.bank as bank
+left join memlane.file as file on file.bank = bank.name and file.scope = %s and file.path = %s
+where bank.name = %s
+"""
 _NEWS = "select exists (select 1 from memlane.file where bank = %s and number > %s)"
 _TOLD = "select path, version, (select pg_notify(%(channel)s, max(number)::text)::text from changed) from changed"
 _UNTOLD = "select path, version from changed"
@@ -148,24 +154,29 @@ class PostgresRemote:
     # -- reading
 
     def changes(self, cursor: str) -> Iterator[tuple[list[Entry], str]]:
-        last = self._at(cursor)
+        if cursor and self._is_brought_back(cursor):
+            cursor = ""
+            yield [], cursor
         while True:
-            rows = self._asked(_CHANGES, (self._bank, last, _PAGE))
+            rows = self._asked(_CHANGES, (self._bank, _number(cursor), _PAGE))
+            entries = [Entry(*row[1:]) for row in rows]
             if rows:
-                last = rows[-1][0]
-            yield [Entry(*row[1:]) for row in rows], str(last or "")
+                cursor = _cursor(rows[-1][0], entries[-1])
+            yield entries, cursor
             if len(rows) < _PAGE:
                 return
 
-    def _at(self, cursor: str) -> int:
-        """The number to go on from: the beginning, where the bank has not come so far, because it was brought back
-        from a backup.
+    def _is_brought_back(self, cursor: str) -> bool:
+        """Whether the database is from before what we saw of it: from a backup. It has not come so far, or the file
+        that was changed last then is an older one now. Others may have changed it again since, which is in what comes.
         """
-        last = _number(cursor)
-        known = self._asked("select number from memlane.bank where name = %s", (self._bank,))
-        if last and not known:
+        number, (version, *file) = _number(cursor), [*map(unquote, cursor.split(" ")[1:])] or ["", "", ""]
+        rows = self._asked(_THERE, (*file, self._bank))
+        if not rows:
             raise emptied(self._place)
-        return last if known and last <= known[0][0] else 0
+        [(last, at, now)] = rows
+        is_older = at is None or at < number or (at == number and now != version)
+        return last < number or (bool(version) and is_older)
 
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:
         rows = self._asked(_FILE, (most, self._bank, checked("scope", scope), checked("path", path)))
@@ -396,8 +407,16 @@ def _is_lost(connection: Any, error: Any) -> bool:
     return bool(connection.closed) or isinstance(error, (errors.AdminShutdown, errors.CrashShutdown))
 
 
+def _cursor(number: int, last: Entry) -> str:
+    """Up to which change a reader has come, and of which file that one was."""
+    said = (last.version, last.scope, last.path)
+    told = [quote(word, safe="") for word in said] if all(0 < len(word) <= LONGEST for word in said) else []
+    return " ".join([str(number), *told])
+
+
 def _number(cursor: str) -> int:
-    return int(cursor) if cursor.isascii() and cursor.isdigit() else 0
+    number = cursor.partition(" ")[0]
+    return int(number) if number.isascii() and number.isdigit() else 0
 
 
 def _close(connection: Any) -> None:

@@ -86,18 +86,17 @@ class S3Remote:
 
     def changes(self, cursor: str) -> Iterator[tuple[list[Entry], str]]:
         seen = Seen()
-        before: list[Entry] | None = None
         for objects in self._pages():
-            if before is not None:
-                yield before, cursor
-            before = []
+            page: list[Entry] = []
             for one in objects:
                 if entry := self._entry(one["Key"], one["ETag"], one["Size"]):
                     seen.add(one["Key"], one["ETag"])
-                    before.append(entry)
+                    page.append(entry)
+            if page:
+                yield page, ""
         if cursor and not seen.cursor():
             raise emptied(f"The bucket {self._bucket}")
-        yield before or [], seen.cursor()
+        yield [], seen.cursor()
 
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:
         with self._reached():
