@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from commands import Run
 from conftest import tree, trusted
 from memlane import Bank
 from memlane.core.errors import NotEnabled
+from memlane.history.noticing import noticed
 from repositories import git, save
 
 FIELDS = {
@@ -55,6 +58,26 @@ def test_a_bank_that_was_removed_comes_back_whole(run: Run, bank: Bank, tmp_path
     assert run("recover").err == "nothing is lost\n"
     assert run("undo").code == 0
     assert kept(tmp_path) == {}
+
+
+def test_what_is_gone_is_examined_once(bank: Bank) -> None:
+    """Each command took as long as the first: minutes, where ten thousand files were gone."""
+    for number in range(30):
+        bank.add(f"Shelf {number} holds box {number * 7}.", title=f"Shelf {number}")
+        os.remove(bank.root / f"shelf-{number}.md")
+    opened: list[object] = []
+    counting = [True]
+    sys.addaudithook(lambda event, args: opened.append(args[0]) if counting and event == "open" else None)
+    try:
+        assert noticed(bank) == 30
+        first = len(opened)
+        assert noticed(bank) == 0
+        assert len(opened) < first + 30  # not one for each of them
+    finally:
+        counting.clear()
+    bank.add("One more.", title="More")
+    os.remove(bank.root / "more.md")
+    assert noticed(bank) == 31
 
 
 def test_git_clean_and_checkout_take_nothing_for_good(repo: Path) -> None:

@@ -514,9 +514,9 @@ class Journal:
         """The folders that the bank has or had."""
         return self._do(lambda file: file.places(), [])
 
-    def says_anew(self, what: str) -> bool:
-        """Whether this is not what was said last, which it is from now on."""
-        return self._do(lambda file: file.says_anew(what), False)
+    def said(self, about: str, now: str | None = None) -> str:
+        """What was said last about something, "" for nothing; with `now`, that is what is said from then on."""
+        return self._do(lambda file: file.said(about, now), "")
 
     def rows_of(self, names: Iterable[str], *, here: bool = False) -> list[Entry]:
         """Every entry of files of these names, the oldest first."""

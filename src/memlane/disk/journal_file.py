@@ -358,14 +358,13 @@ class JournalFile:
     def places(self) -> list[str]:
         return [path for (path,) in self._db.execute("SELECT path FROM places")]
 
-    def says_anew(self, what: str) -> bool:
-        key = f"said {self._here(self._db)}"
+    def said(self, about: str, now: str | None) -> str:
+        key = f"{about} {self._here(self._db)}"
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        if row and row[0] == what:
-            return False
-        with self.transaction(durable=False) as db:
-            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, what))
-        return True
+        if now is not None:
+            with self.transaction(durable=False) as db:
+                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, now))
+        return row[0] if row else ""
 
     def rows_of(
         self, names: Sequence[str], *, here: bool = True, place: str | None = None, upto: int | None = None

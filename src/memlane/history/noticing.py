@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from memlane.disk import files, journal
@@ -22,21 +23,29 @@ def summary(count: int) -> str:
 
 
 def noticed(bank: Bank) -> int:
-    """How many files are gone or changed back, if that was not said before. A quick look, at the latest changes."""
+    """How many files are gone or changed back, if that was not said before. A quick look, at the latest changes: only
+    where it finds others than the last time, all files are examined, which takes long where thousands are gone.
+    """
     kept = bank.journal
     if kept is None or not kept.path:
         return 0
     here = journal.branch_of(kept.home)
-    suspects = []
+    suspects: list[str] = []
     for entry, branch in kept.latest(_QUICK):
         if TRASH in entry.name.split("/") or (entry.after is None and entry.kind not in (APPEND, CUT, SEEN)):
             continue
-        if branch == here and files.size_of(os.path.join(kept.home, entry.name)) != entry.size:
-            suspects.append(entry.name)
-    if not suspects:
+        if branch == here and (size := files.size_of(os.path.join(kept.home, entry.name))) != entry.size:
+            suspects.append(f"{entry.name} {entry.row} {size}")
+    looked = _digest(suspects)
+    if not suspects or kept.said("looked") == looked:
         return 0
     from memlane.history.recover import lost
 
     found = [one for one in lost(bank) if not one.branch]
-    told = ",".join(sorted(f"{one.name} {one.change}" for one in found))
-    return len(found) if kept.says_anew(journal.hashed(told.encode()).hex()) else 0
+    told = _digest(f"{one.name} {one.change}" for one in found)
+    kept.said("looked", looked)
+    return len(found) if kept.said("said", told) != told else 0
+
+
+def _digest(words: Iterable[str]) -> str:
+    return journal.hashed(",".join(sorted(words)).encode(errors="surrogatepass")).hex()

@@ -124,7 +124,7 @@ def _compared(bank: Bank, kept: Journal, reader: Reader, entry: Entry, change: C
 
 def _ids(bank: Bank, reader: Reader, name: str, data: bytes, now: bytes | None, *, is_log: bool) -> Iterator[str]:
     """The memories that would come back: not those that were deleted, here or, as git has brought, by somebody else."""
-    present = {} if is_log else _memories(reader, name, now or b"", is_log=False)
+    present = {} if is_log or now is None else _memories(reader, name, now, is_log=False)
     for id, memory in _memories(reader, name, data, is_log=is_log).items():
         as_before = id in present and present[id].text == memory.text
         if not as_before and not bank.tombstones.held(memory):
