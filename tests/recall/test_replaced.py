@@ -73,6 +73,15 @@ def test_what_replaces_a_record_stays_in_its_place(bank: Bank) -> None:
     assert (new.lane, new.scope, new.type, new.fields["tier"]) == ("vault", "orion", "infra", "canon")
 
 
+def test_keywords_that_a_record_got_from_its_text_are_not_those_of_what_replaces_it(bank: Bank) -> None:
+    """Else a text that is forgotten would be left in the memory that took its place, word by word."""
+    old = bank.add("Nadia's landlord raised the rent in Lindenstrasse.", lane="records")
+    new = bank.add("Everybody pays less.", replaces=old.id)
+    assert (set(old.tags) & set(new.tags), new.tags != ()) == (set(), True)
+    labelled = bank.add("The landlord phoned.", lane="records", tags=["flat"])
+    assert bank.add("The landlord wrote.", replaces=labelled.id).tags == ("flat",)
+
+
 def test_what_replaces_a_keyed_register_is_its_next_version(bank: Bank) -> None:
     old = bank.add("Working on search.", lane="vault", tier="register", topic_id="now")
     new = bank.add("Working on export.", replaces=old.id)

@@ -383,6 +383,10 @@ class Answers:
             memory.text, memory.title, memory.tags, memory.type, memory.scope, memory.thread, memory.created_at, fields
         )
 
+    def given_tags(self, memory: Memory) -> tuple[str, ...]:
+        """The tags that somebody gave a memory: none that were made from its text."""
+        return memory.tags
+
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         """What `revise` has to be given so that a memory says what this one says."""
         return {"text": memory.text, "title": memory.title, "tags": memory.tags, "thread": memory.thread}

@@ -35,7 +35,7 @@ _ANSWERED = frozenset(
     {
         "shares_files", "is_folder", "ids_are_random", "rules_bind", "rules_are_lasting", "fields",
         "path_of", "native_of", "files_in", "files_without", "files_beside", "written_keys", "broken_rules", "fix_for",
-        "titles_of", "texts_in", "unfolded", "draft_of", "edited", "aliases",
+        "titles_of", "texts_in", "unfolded", "draft_of", "given_tags", "edited", "aliases",
     }
 )  # fmt: skip
 

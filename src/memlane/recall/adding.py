@@ -146,7 +146,7 @@ def _in_place_of(home: Lane, old: Memory, draft: Draft) -> Draft:
         place.pop("topic", None)
     return replace(
         draft,
-        tags=draft.tags or before.tags,
+        tags=draft.tags or home.answers.given_tags(old),
         type=draft.type or before.type,
         scope=draft.scope or before.scope,
         thread=draft.thread or before.thread,

@@ -9,7 +9,9 @@ from typing import Any
 
 from memlane.core.dates import iso
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front
+from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory, Problem
+from memlane.core.text import keywords
 from memlane.core.values import replace
 from memlane.disk import walking
 from memlane.lanes import merging
@@ -25,6 +27,7 @@ from memlane.lanes.records.record import (
     native_of,
     parse_file,
 )
+from memlane.lanes.records.store import KEYWORDS
 
 
 class RecordAnswers(Answers):
@@ -88,6 +91,10 @@ class RecordAnswers(Answers):
         if is_record_id(memory.native_id):
             fields["id"] = memory.native_id
         return Draft(memory.text, memory.title, memory.tags, scope=memory.scope, thread=memory.thread, fields=fields)
+
+    def given_tags(self, memory: Memory) -> tuple[str, ...]:
+        made = keywords(visible(memory.text), KEYWORDS)
+        return () if [*memory.tags] == made else memory.tags
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         return {**super().changes_to(memory), "scope": memory.scope}
