@@ -241,6 +241,15 @@ def test_adding_it_on_purpose_works_and_says_so(kept: Bank, lane: str) -> None:
     assert "K4821" not in shown(kept)
 
 
+@pytest.mark.parametrize("lane", ["notes", "vault", "topics", "records"])
+def test_a_title_that_says_it_is_on_purpose_as_well(kept: Bank, lane: str) -> None:
+    forget(kept, [add(kept, lane).id])
+    titled = kept.add("It is written on the board.", lane=lane, **{**FIELDS[lane], "title": TEXT})
+    renamed = kept.update(kept.add("Nobody has seen it.", lane=lane, **FIELDS[lane]).id, title=CHANGED)
+    assert {titled.id, renamed.id} <= {memory.id for memory in kept.list()}
+    assert ["like what was forgotten on" in " ".join(one.remarks) for one in (titled, renamed)] == [True, True]
+
+
 @pytest.mark.parametrize("lane", NAMES)
 def test_nothing_is_added_to_what_is_held_back(kept: Bank, lane: str) -> None:
     memory = returned(kept, lane, lambda text: text)

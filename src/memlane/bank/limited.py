@@ -34,8 +34,8 @@ _WRITE = ("add", "anchor", "append", "delete", "edit", "restore", "update")
 class _Silent(Tombstones):
     """Says of no text that it was deleted or forgotten before: it may have been in another scope."""
 
-    def lift(self, text: str, id: str = "", *, forgotten: bool = True) -> tuple[str, ...]:
-        super().lift(text, id, forgotten=forgotten)
+    def lift(self, text: str, id: str = "", title: str = "", *, forgotten: bool = True) -> tuple[str, ...]:
+        super().lift(text, id, title, forgotten=forgotten)
         return ()
 
 

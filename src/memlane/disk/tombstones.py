@@ -284,17 +284,17 @@ class Tombstones:
         said = (f"like what was forgotten on {day}; kept because you wanted it",) if day else ()
         return (*said, *self.lift(memory.text, forgotten=False))
 
-    def lift(self, text: str, id: str = "", *, forgotten: bool = True) -> tuple[str, ...]:
+    def lift(self, text: str, id: str = "", title: str = "", *, forgotten: bool = True) -> tuple[str, ...]:
         """Record that a text is wanted again; return remarks for the user, () when it was not deleted.
 
         With `forgotten`, also when one like it was forgotten: it was written on purpose, not brought back. With the
-        memory's id, it stays wanted when more is written into it, or merged.
+        memory's id, it stays wanted when more is written into it, or merged; its title may say it as well.
 
         A file that cannot be read hides nothing, so that is only a remark. Raises StorageError when the text counts
         as deleted and that cannot be changed: it would be held back although it is stored.
         """
         try:
-            day = self.private.keep(text, id) if forgotten else None
+            day = self.private.keep(text, id, title) if forgotten else None
             said = (f"like what was forgotten on {day}; kept because you added it on purpose",) if day else ()
             stones = self._standing(text)
         except StorageError as error:

@@ -77,7 +77,7 @@ def save(bank: Bank, opened: Opened, text: str, *, by_person: bool = False) -> M
     bank.anchor(opened.id)
     memory = get(bank, opened.id)
     review(bank.lane, [memory])
-    return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text, memory.id)))
+    return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text, memory.id, memory.title)))
 
 
 def change(bank: Bank, id: str, old: str, new: str) -> Memory:

@@ -382,7 +382,7 @@ class NoteLane:
     def _just_written(self, path: str, remarks: tuple[str, ...]) -> Memory:
         """The note that was just written. It is wanted, even if the same text was deleted before."""
         memory = self.fetch(self._native(path))
-        return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text, memory.id)))
+        return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text, memory.id, memory.title)))
 
     def _written(self, status: str, path: str, remarks: tuple[str, ...]) -> dict[str, Any]:
         """The seed's answer after a note was written."""

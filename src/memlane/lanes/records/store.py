@@ -508,4 +508,4 @@ def _ratio(word: str, keyword: str) -> float:
 
 def _lifted(tombstones: Tombstones, record: Record) -> tuple[str, ...]:
     """What to say of a record that was just written: somebody wants it, even if the same text was deleted before."""
-    return tombstones.lift(record.content, f"records:{record.native_id}")
+    return tombstones.lift(record.content, f"records:{record.native_id}", record.subject)

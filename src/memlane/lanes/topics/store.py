@@ -377,7 +377,7 @@ class TopicLane:
         with self.folder.locked():
             stored = self._add(path, *names, entry)
         memory = memory_of(stored.entry)
-        lifted = self.tombstones.lift(memory.text, memory.id)
+        lifted = self.tombstones.lift(memory.text, memory.id, memory.title)
         return replace(stored, remarks=(*draft.remarks, *lifted, *stored.remarks))
 
     def _add(self, path: str, topic: str, subtopic: str, entry: Entry) -> Stored:
@@ -437,7 +437,7 @@ class TopicLane:
                 raws = (*document.raws[:number], raw, *document.raws[number + 1 :])
                 index_page.save(self.folder, path, document._replace(raws=raws))
             memory = memory_of(ids.with_id(entries[number], ids.natives(self.folder, entries)[number]))
-        return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text, memory.id)))
+        return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text, memory.id, memory.title)))
 
     @contextmanager
     def _holding(self, native: str) -> Iterator[tuple[str, Document, list[Entry], int]]:

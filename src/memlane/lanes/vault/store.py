@@ -127,7 +127,7 @@ class MemoryVault:
                 self.log.forget()
                 raise
         for record in stored.values():
-            self.tombstones.lift(record.text, f"vault:{record.id}")
+            self._lifted(record)
         return {"stored": [{"index": index, "id": record.id} for index, record in stored.items()], "errors": errors}
 
     def _admit_all(self, items: Sequence[Any]) -> tuple[dict[int, Record], list[dict[str, Any]]]:
@@ -439,7 +439,8 @@ class MemoryVault:
 
     def _lifted(self, record: Record) -> Record:
         """The record that was just written: somebody wants it, even if the same text was deleted before."""
-        lifted = self.tombstones.lift(record.text, f"vault:{record.id}")
+        memory = self._memory(record)
+        lifted = self.tombstones.lift(memory.text, memory.id, memory.title)
         return replace(record, remarks=(*record.remarks, *lifted)) if lifted else record
 
     def _now(self) -> str:
