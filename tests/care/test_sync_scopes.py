@@ -217,6 +217,33 @@ def test_a_note_that_is_given_another_scope_goes_to_its_members_and_leaves_the_o
     ]
 
 
+def test_what_is_forgotten_is_told_where_the_remote_has_it_whatever_scope_it_names_by_now(join: Join) -> None:
+    ann, bob = join("ann"), join("bob")
+    ann.add(PLAN, title="Plan")
+    synced(ann, bob)
+    ann.update("notes:plan", scope="skunk")
+    ann.forget("notes:plan")
+    bob.append("notes:plan", "Bob was away.")
+    synced(ann, bob, ann, bob)
+    assert (ann.list(), bob.list(), bob.tombstones.knows("notes:plan")) == ([], [], True)
+    assert not [path for path, data in on_disk(bob).items() if WORD.search(data)]
+
+
+def test_who_takes_out_of_one_scope_what_was_forgotten_in_another_is_the_later_one(join: Join) -> None:
+    """Else whoever does not know of it would take that for something old, and bring it back for ever."""
+    ann, bob = join("ann"), join("bob")
+    ann.add(PLAN, title="Plan", scope="skunk")
+    ann.forget("notes:plan")
+    synced(ann, bob)
+    bob.add(PLAN, title="Copy")
+    synced(bob, ann, bob, ann)
+    assert ([memory.id for memory in bob.list()], sync.sync(bob)[0].changed, sync.sync(ann)[0].changed) == (
+        [],
+        False,
+        False,
+    )
+
+
 def test_what_names_no_scope_is_in_the_same_one_at_every_remote(tmp_path: Path, join: Join) -> None:
     ann, carl = join("ann"), join("carl")
     (tmp_path / "second").mkdir()

@@ -577,7 +577,9 @@ def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None
     # merged from what others have, too, it is nobody's change: whoever merges the same says the same of it. But of two
     # numbers that were given under one name, the larger one does not tell that the other's changes are in it
     is_nobodys = said and coming.is_shared and not coming.is_forked
-    return lineage.told(state, path, lineage.joined(have, said), changed=after != coming.theirs and not is_nobodys)
+    # but whoever does not know what was forgotten has what we took out, and would take this for something old
+    changed = coming.full != coming.data or (after != coming.theirs and not is_nobodys)
+    return lineage.told(state, path, lineage.joined(have, said), changed=changed)
 
 
 def _is_ours(data: bytes | None) -> bool:

@@ -175,12 +175,15 @@ def of_forgotten(
         return lambda _: scopes
     whose: dict[tuple[str, bytes], Collection[str]] = {}
     trashed = _Trash(bank)
+    still_in: dict[str, dict[str, list[str]]] = {}
     new: list[Said] = []
     for each in said(bank.tombstones.private):
         if has := [scope for scope in scopes if each.line in there[scope].get(each.key, ())]:
             whose[each.key, each.line] = has
         elif each.scope in scopes:
-            whose[each.key, each.line] = [each.scope]
+            if each.key not in still_in:
+                still_in[each.key] = _still_in(bank, known, bytes.fromhex(each.key))
+            whose[each.key, each.line] = still_in[each.key].get(json.loads(each.line).get("id")) or [each.scope]
         else:
             new.append(each)
     ids = [*_ids_at_remote(bank, known, trashed), *_ids_here(bank, known, trashed)] if new else []
@@ -207,6 +210,17 @@ def of_forgotten(
         before = found if "kept" in value else ()
         whose[each.key, each.line] = found
     return lambda each: whose.get((each.key, each.line), ())
+
+
+def _still_in(bank: Bank, known: KnownFiles, key: bytes) -> dict[str, list[str]]:
+    """The scopes that have each memory at the remote, by its hash. One that was forgotten names its scope, but may have
+    been given that since the last sync.
+    """
+    found: dict[str, list[str]] = {}
+    for (scope, path), one in known.items():
+        if is_there(one) and (id := _id_of(bank, path)):
+            found.setdefault(hashed_id(key, id), []).append(scope)
+    return found
 
 
 class _Trash(dict[str, list[str]]):
@@ -256,10 +270,14 @@ def of_memory(bank: Bank, state: State, settings: Settings, known: KnownFiles, i
 def _ids_at_remote(bank: Bank, known: KnownFiles, trashed: _Trash) -> Iterator[str]:
     """The memories in files of their own that the remote has, or had; and those that were deleted here."""
     yield from trashed.filled()
-    for path in dict.fromkeys(path for _, path in known):
-        place = travel.place_of(bank, path)
-        if isinstance(place, Place) and place.lane and (native := bank.lane(place.lane).answers.native_of(place.file)):
-            yield f"{place.lane}:{native}"
+    yield from filter(None, (_id_of(bank, path) for path in dict.fromkeys(path for _, path in known)))
+
+
+def _id_of(bank: Bank, path: str) -> str:
+    """The memory that a file of the remote is; "" for one with several, or none."""
+    place = travel.place_of(bank, path)
+    native = bank.lane(place.lane).answers.native_of(place.file) if isinstance(place, Place) and place.lane else None
+    return f"{place.lane}:{native}" if isinstance(place, Place) and native else ""
 
 
 def _ids_here(bank: Bank, known: KnownFiles, trashed: _Trash) -> Iterator[str]:
