@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +21,7 @@ from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Hit, Link, Memory, Plan, Problem, Removed
 from memlane.core.where import where_given
 from memlane.gate.outgoing import cleaned
-from memlane.lanes import NAMES
+from memlane.lanes import NAMES, unless_forgotten
 from memlane.recall import address, under
 from memlane.recall.arguments import check_query
 from memlane.recall.leaving import briefly, without_secrets
@@ -358,9 +358,11 @@ class Bank(Keyed):
             changes["expires"] = expiry_given(changes["expires"])
         if "created_at" in changes:
             changes["created_at"] = date_given(changes["created_at"], "created_at")
-        if "text" not in changes:
-            self._refuse_forgotten(lane, native)
-        with expecting(self, lane, native, expected):
+        is_wanted = "text" in changes
+        with (
+            nullcontext() if is_wanted else unless_forgotten(self.tombstones, lambda: lane.fetch(native)),
+            expecting(self, lane, native, expected),
+        ):
             memory = self._indexed(lane.revise(native, changes))
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
 
@@ -371,8 +373,10 @@ class Bank(Keyed):
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to append.", hint="Give some text.")
         lane, native = address.locate(self, id)
-        self._refuse_forgotten(lane, native)
-        with expecting(self, lane, native, expected):
+        with (
+            unless_forgotten(self.tombstones, lambda: lane.fetch(native)),
+            expecting(self, lane, native, expected),
+        ):
             memory = lane.extend(native, text)
         return self._anchored(self._indexed(memory))
 

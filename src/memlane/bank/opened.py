@@ -284,12 +284,6 @@ class Opened:
         remark = f"it has expired, so that no answer shows it: `memlane restore {gate.shown(memory.id)}` keeps it"
         return replace(memory, remarks=(*memory.remarks, remark))
 
-    def _refuse_forgotten(self, lane: Lane, native: str) -> None:
-        """Raise InvalidInput where a memory is held back because something like it was forgotten."""
-        if self.tombstones.any():
-            memory = lane.fetch(native)
-            self.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
-
     def _look_again(self) -> None:
         """Let an open index know of many writes at once."""
         if self._index is not None:

@@ -106,7 +106,8 @@ def store(bank: Bank, candidates: Iterable[Candidate], solved: Sequence[tuple[st
             if users and _says(users, candidate.text):
                 done += Stored(known=1)
             else:
-                done += _settled(bank, candidate, binned)
+                with bank.tombstones.private.as_known():
+                    done += _settled(bank, candidate, binned)
         done += Stored(closed=_closed_by(bank, solved))
         if done.memories and (watch := bank.watch):
             with suppress(MemlaneError, OSError):  # they are stored; `fresh` tries again

@@ -29,6 +29,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ LINE = 8  # different words that make a line of a long text a telling one
 MOST = 256  # lines, and shingles, that are kept of one text: the smallest hashes
 COMMON = 3  # other memories with the same passage make it a turn of phrase
 _KEY_BYTES = 32
+
+_known: ContextVar[tuple[ForgottenTexts | None, frozenset[str]]] = ContextVar("known", default=(None, frozenset()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +220,30 @@ class ForgottenTexts:
 
     def keep(self, text: str, id: str = "", title: str = "") -> str | None:
         """Record that a text is wanted again, and the memory of this id; return the day when it was forgotten."""
-        found = {each: records for each in self._each() if (records := each._like(text, id, title))}
+        whose, names = _known.get()
+        found: dict[ForgottenTexts, list[Record]] = {}
+        for each in self._each():
+            records = [one for one in each._like(text, id, title) if whose is not self or one.name in names]
+            if records:
+                found[each] = records
         for each, records in found.items():
             lines: list[dict[str, Any]] = [{"text": each._whole(text), "n": os.urandom(4).hex()}]  # no line twice
             if id:
                 lines.insert(0, {"kept": each._hashed_id(id), "of": [record.name for record in records]})
             self._say(each, lines)
         return max((record.day for records in found.values() for record in records), default=None)
+
+    @contextmanager
+    def as_known(self) -> Iterator[None]:
+        """What others forget from here on, nobody inside says is wanted: they have asked before, and do not know."""
+        names: frozenset[str] = frozenset()
+        with suppress(StorageError):  # whoever says that something is wanted is told
+            names = frozenset(record.name for each in self._each() for record in each._records)
+        token = _known.set((self, names))
+        try:
+            yield
+        finally:
+            _known.reset(token)
 
     def note_dropped(self, stones: Iterable[bytes], scope: str = "") -> None:
         """Remember lines that leave `tombstones.jsonl`, so that nobody brings them back. Raises StorageError."""

@@ -105,7 +105,7 @@ def import_from(
         take = _into_notes(bank, _source(kind, path, label), into.strip("/"), update, dry_run)
     else:
         take = _into_lane(bank, lane, dry_run)
-    return _outcomes(found, take)
+    return _outcomes(bank, found, take)
 
 
 def _source(kind: str, path: Path, label: str | None) -> str:
@@ -120,21 +120,22 @@ def _source(kind: str, path: Path, label: str | None) -> str:
     return f"{kind}:{label}/" if label else f"{kind}:"
 
 
-def _outcomes(found: Iterable[Found], take: Take) -> Iterator[Outcome]:
+def _outcomes(bank: Bank, found: Iterable[Found], take: Take) -> Iterator[Outcome]:
     done = 0
     try:
         for done, item in enumerate(found, 1):
-            yield _outcome(item, take)
+            yield _outcome(bank, item, take)
             tell("importing", done, None)  # who reads a folder has told of how many
     finally:
         tell("importing", done, done)
 
 
-def _outcome(item: Found, take: Take) -> Outcome:
+def _outcome(bank: Bank, item: Found, take: Take) -> Outcome:
     if isinstance(item, Item):
         try:
             journal.step()
-            with journal.unattended():  # what is imported is somebody's text, and not the user's word
+            # what is imported is somebody's text, and not the user's word
+            with journal.unattended(), bank.tombstones.private.as_known():
                 return take(item)
         except MemlaneError as error:
             status = "refused" if isinstance(error, Refused | InvalidInput) else "problem"

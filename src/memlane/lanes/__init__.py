@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -136,6 +137,20 @@ def may_show(tombstones: Tombstones, filters: Mapping[str, Any]) -> Fits:
     if not tombstones.any():  # asked once: most banks have none
         return fits
     return lambda memory: fits(memory) and not tombstones.held(memory)
+
+
+@contextmanager
+def unless_forgotten(tombstones: Tombstones, fetch: Callable[[], Memory]) -> Iterator[None]:
+    """For adding to a memory, or changing what is not its text. Nobody says by that that the text is wanted again, be
+    it forgotten already or, by somebody else, in this very moment.
+
+    Raises InvalidInput where it is held back because something like it was forgotten, and whatever `fetch` raises.
+    """
+    with tombstones.private.as_known():
+        if tombstones.any():
+            memory = fetch()
+            tombstones.refuse_forgotten(memory, gate.shown(memory.id))
+        yield
 
 
 def lane_class(name: str) -> Any:

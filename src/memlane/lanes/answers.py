@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memlane.core.dates import iso
-from memlane.core.errors import StorageError
+from memlane.core.errors import Busy, NotFound, StorageError
 from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
@@ -223,7 +223,7 @@ class Answers:
     def file_traces(self, what: str, path: str) -> Iterator[Trace]:
         """The trace that a memory's own file is."""
         if os.path.lexists(path):
-            yield Trace(what, path, tuple(self.texts_in(path)), partial(files.remove, path), tuple(titles_in(path)))
+            yield Trace(what, path, tuple(self.texts_in(path)), partial(_remove, path), tuple(titles_in(path)))
 
     def texts_in(self, path: str) -> list[str]:
         """What the memory in a file of its own says, in its place or in the trash."""
@@ -422,6 +422,17 @@ def titles_in(path: str) -> Iterator[str]:
         with suppress(FrontMatterError):
             values = load_front(text[front.start : front.end])
             yield from (str(values[key]) for key in ("title", "subject") if values.get(key))
+
+
+def _remove(path: str) -> None:
+    """Remove a memory's own file. Whoever is adding to it has done so before, or finds it gone."""
+    try:
+        with files.locked(path):
+            files.remove(path)
+    except Busy:
+        raise
+    except (NotFound, StorageError):  # a link to nowhere, or what cannot be read: nobody can add to that
+        files.remove(path)
 
 
 def needles(text: str, *, every: bool = False, least: int = TELLING) -> set[bytes]:

@@ -29,7 +29,7 @@ from memlane.core.values import replace
 from memlane.disk import files, trash, walking
 from memlane.disk.names import inside
 from memlane.disk.tombstones import Tombstones
-from memlane.lanes import known, may_show, read_file, readable
+from memlane.lanes import known, may_show, read_file, readable, unless_forgotten
 from memlane.lanes.layers import aging, entries, search
 from memlane.lanes.layers.entries import MemoryEntry, id_for, id_of, names_of, path_of, type_of
 from memlane.lanes.layers.folder import STRUCTURAL, Folder, names_in
@@ -114,7 +114,8 @@ class MemoryStore:
 
     def append(self, id: str, content: str) -> dict[str, Any]:
         """Add the content on new lines at the end, and prune by the file type's rule. Raises NotFound."""
-        return self._append(_wanted(self, id), content)[0]
+        with unless_forgotten(self.tombstones, lambda: self.fetch(id)):
+            return self._append(id, content)[0]
 
     def upsert(self, id: str, content: str) -> dict[str, Any]:
         """Update, or create where there is nothing yet; the answer is that of `update` or `create`."""
@@ -441,13 +442,6 @@ class MemoryStore:
         size = aging.size_warning(type_of(id), lines)
         warning = "; ".join((*remarks, size) if size else remarks)
         return {"lineCount": lines, **({"warning": warning} if warning else {})}
-
-
-def _wanted(store: MemoryStore, id: str) -> str:
-    """The id of a file. Raises InvalidInput where it is held back because something like it was forgotten."""
-    memory = store.fetch(id)
-    store.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
-    return id
 
 
 def _said(answer: Mapping[str, Any]) -> Iterator[str]:

@@ -32,7 +32,7 @@ from memlane.disk import derived, files, journal, trash, walking, written
 from memlane.disk.names import PRIVATE, folded, inside, is_reserved, is_utf8, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.walking import Known
-from memlane.lanes import NAMES, edited, known, read_file, readable, scan
+from memlane.lanes import NAMES, edited, known, read_file, readable, scan, unless_forgotten
 from memlane.lanes.notes import front
 from memlane.lanes.notes.front import KEYS
 
@@ -127,8 +127,9 @@ class NoteLane:
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
-        path = _wanted(self, self._given(filename))
-        return self._written("appended", path, self._append(path, content))
+        path = self._given(filename)
+        with unless_forgotten(self.tombstones, lambda: self.fetch(self._native(path))):
+            return self._written("appended", path, self._append(path, content))
 
     @_answers
     def delete_memory(self, filename: str) -> dict[str, Any]:
@@ -464,13 +465,6 @@ class NoteLane:
         if remembered := self._namesakes.get(folder):
             remembered[1].add(folded(name))
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
-
-
-def _wanted(lane: NoteLane, path: str) -> str:
-    """The path of a note. Raises InvalidInput where it is held back because something like it was forgotten."""
-    memory = lane.fetch(lane._native(path))
-    lane.tombstones.refuse_forgotten(memory, gate.shown(memory.id))
-    return path
 
 
 def _own_keys(changes: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -97,15 +97,22 @@ class TopicAnswers(Answers):
                         "archive", file, entry.raw, partial(self._take_from_archive, file, subtopic, entry.raw)
                     )
         for raw in filter(is_of_memory, (entry.raw for entry in entries)):
-            yield _trace("entry", path, raw, partial(self._take_from_topic, path, raw))
+            yield _trace("entry", path, raw, partial(self._take_from_topic, path, native, raw))
 
-    def _take_from_topic(self, path: str, raw: str) -> None:
-        """Remove an entry from its topic file; before that, its title from index.md."""
-        folder = self.lane.folder
+    def _take_from_topic(self, path: str, native: str, raw: str) -> None:
+        """Remove an entry from its topic file, or what somebody has made of it meanwhile; before that, its title from
+        index.md.
+        """
+        folder, is_gone = self.lane.folder, self.lane.tombstones.private.is_gone
         with folder.locked():
             document = pages.sound(path)
             if raw not in document.raws:
-                return
+                entries = folder.entries(path)
+                same = [entry for entry, id in zip(entries, ids.natives(folder, entries), strict=True) if id == native]
+                now = [entry for entry in same if is_gone(_text(entry.raw), f"topics:{native}", entry.title)]
+                if not now or now[0].raw not in document.raws:
+                    return
+                raw = now[0].raw
             left = document.without(document.raws.index(raw))
             index_page.let_go(folder, path, left.raws)
             index_page.save(folder, path, left)
