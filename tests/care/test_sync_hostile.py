@@ -345,6 +345,17 @@ def test_a_member_may_share_some_lanes_alone(tmp_path: Path) -> None:
     assert sorted(at_remote(tmp_path)) == ["note.md", "topics/auth/oauth2.md", "topics/index.md"]
 
 
+def test_nothing_of_the_other_lanes_comes_under_a_name_in_another_case_either(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob", lanes=["topics"])
+    for number in range(8):  # in whichever order they are listed
+        ann.add(f"Note {number} of ann.", title=f"Note {number}")
+    _plant(tmp_path, {f"NOTE-{number}.md": b"# Squatter\n" for number in range(8)})
+    assert synced(ann, bob)[1].held == []
+    with Bank.open(tmp_path / "bob", gate__phone=True) as other:  # what was held back is judged again
+        synced(other)
+    assert contents(bob) == {}
+
+
 def test_a_member_may_share_some_scopes_alone(tmp_path: Path) -> None:
     ann = member(tmp_path, "ann", scopes=["shared", "ann"])
     bob = member(tmp_path, "bob")

@@ -325,7 +325,7 @@ class _Run(Receiving):
             return
         place = self._part(place, known.scope)
         is_gone = moved or travel.is_gone(place.file) or self._is_emptied(place)
-        if (place.lane and place.lane not in self.lanes) or not is_gone:
+        if not self._is_in_lanes(place) or not is_gone:
             return  # what cannot be read now is not deleted
         if not place.is_derived:
             self._is_outdated(place.lane)
@@ -356,7 +356,7 @@ class _Run(Receiving):
 
     def _refuse_mass_deletion(self, here: Collection[str]) -> None:
         there = [known for known in self.known.values() if is_there(known)]
-        gone = [known for known in there if known.path not in here and self._is_ours(known.path)]
+        gone = [known for known in there if known.path not in here and self._may_send(known.path)]
         if gone and not self.bank.root.is_dir():
             raise StorageError(
                 "The bank's folder is gone.", hint="Bring it back: `memlane recover` shows what it held."
@@ -397,9 +397,9 @@ class _Run(Receiving):
         name = own_name(self.bank, place.file)
         return kept is not None and bool(kept.rows_of([name], here=True)) and not kept.content(name, place=kept.home)
 
-    def _is_ours(self, path: str) -> bool:
+    def _may_send(self, path: str) -> bool:
         place = travel.place_of(self.bank, path)
-        return isinstance(place, Place) and (not place.lane or place.lane in self.lanes)
+        return isinstance(place, Place) and self._is_in_lanes(place)
 
 
 def waiting(bank: Bank, state: State, settings: Settings, known: Collection[Known]) -> Iterator[str]:

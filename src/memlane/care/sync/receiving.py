@@ -164,6 +164,8 @@ class Receiving:
                 known = self.known.get((entry.scope, entry.path))
                 if known is None or known.version != entry.version:
                     place = travel.place_of(self.bank, entry.path)
+                    if isinstance(place, Place) and not self._is_in_lanes(place):
+                        continue  # nor does it take a name away from what is
                     comes_later = isinstance(place, Place) and place.comes_later
                     (later if comes_later else news).append((entry, place))
             if everything and there and len(first) < MOST_FILES:
@@ -210,6 +212,10 @@ class Receiving:
     def _is_outdated(self, lane: str) -> None:
         if lane and travel.is_derived_from(self.bank, lane):
             self.state.set_outdated(lane, True)
+
+    def _is_in_lanes(self, place: Place) -> bool:
+        """Whether a file is of a lane that this remote has, or beside the lanes."""
+        return not place.lane or place.lane in self.lanes
 
     def _free(self, place: Place | str) -> Place | str:
         """The place that a file of the remote goes to, or why it is not taken."""
@@ -263,7 +269,7 @@ class Receiving:
                 batch, size = {}, 0
                 progress.tell("fetching", done + number, None)
             place = self._free(usual_place)
-            usual = isinstance(place, Place) and place.lane in self.lanes and not entry.deleted
+            usual = isinstance(place, Place) and place.lane and not entry.deleted
             if isinstance(place, Place) and usual and 0 <= entry.size <= min(BATCH_BYTES, place.most):
                 batch[name] = place, entry
                 size += entry.size
@@ -316,8 +322,6 @@ class Receiving:
             if not entry.deleted:
                 self._count(b"")
                 self._save(Known(entry.scope, entry.path, entry.version, b"?", place), None)
-        elif place.lane and place.lane not in self.lanes:
-            return
         elif entry.deleted and travel.is_gone(place.file) and not self.several:
             self._merge(self._judged(place, entry, None))  # with several, it counts who deleted what: `get` tells
         else:
