@@ -256,6 +256,49 @@ def test_what_is_forgotten_is_gone_from_the_indices_of_scopes_as_well(tmp_path: 
     assert [hit.memory.id for hit in view.search("invoices postgres")] == ["notes:cart"]
 
 
+BY_NAME: list[tuple[str, dict[str, Any]]] = [
+    ("read_memory", {"filename": "copy"}),
+    ("get_memory", {"id": "copy"}),
+    ("append_memory", {"filename": "copy", "content": "More."}),
+    ("update_memory", {"filename": "copy", "content": "Other."}),
+    ("edit_memory", {"id": "copy", "old": "twelve", "new": "ten"}),
+    ("delete_memory", {"filename": "copy"}),
+    ("restore_memory", {"id": "copy"}),
+    ("list_memories", {}),
+]
+
+
+def test_what_is_like_something_forgotten_in_another_scope_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    alone, crowded = (filled(tmp_path / name, others=False) for name in ("alone", "crowded"))
+    text = "The hippogriff weighs twelve hundred pounds and sleeps in the stables of Lindenstrasse."
+    crowded.add(text, title="Weight", scope="skunk")
+    crowded.forget("notes:weight")
+    (crowded.root / "copy.md").write_text(f"---\nscope: billing\n---\n{text}\n")  # as a sync brings it
+    views = [Limited(bank.config, ANN) for bank in (alone, crowded)]
+    for tool, arguments in BY_NAME:
+        said = [told(view, tool, arguments) for view in views]
+        assert said[0] == said[1], tool
+    with pytest.raises(MemlaneError) as refused:
+        views[1].append("notes:copy", "More.")
+    assert "forgotten" not in f"{refused.value} {refused.value.hint}"
+
+
+def test_who_guesses_at_what_was_forgotten_in_another_scope_is_not_told(tmp_path: Path) -> None:
+    bank = filled(tmp_path / "bank", others=False)
+    text = "The hippogriff weighs twelve hundred pounds and sleeps in the stables of Lindenstrasse."
+    bank.add(text, title="Weight", scope="skunk")
+    bank.forget("notes:weight")
+    view = Limited(bank.config, ANN)
+    guesses = [
+        view.add(text, title="Guess", scope="billing"),
+        view.add("Something else.", title=text, scope="billing"),
+        view.update(view.add("A third.", title="Third", scope="billing").id, title=text),
+        view.append(view.add("A fourth.", title="Fourth", scope="billing").id, text),
+    ]
+    assert {guess.id for guess in guesses} <= {memory.id for memory in view.list()}
+    assert [remark for guess in guesses for remark in guess.remarks if "forgotten" in remark] == []
+
+
 def test_a_note_names_its_author_and_so_does_the_journal(tmp_path: Path) -> None:
     bank = filled(tmp_path / "bank", others=False)
     told(

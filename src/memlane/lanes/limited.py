@@ -83,6 +83,8 @@ class LimitedLane:
                 seen = self.covers(memory)
             else:
                 seen = any(item.id == memory.id for item in self.parse(memory.file))
+            # that it is like something forgotten may tell what was in another scope: it is as if it were deleted
+            seen = seen and not self._lane.tombstones.forgotten(memory.text, memory.id, memory.title)
         except (MemlaneError, OSError, ValueError):
             seen = False
         if not seen:  # in the same words, whether it is there or not
