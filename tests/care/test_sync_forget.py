@@ -51,6 +51,22 @@ def _three(top: Path) -> tuple[Bank, Bank, Bank]:
     return ann, bob, cid
 
 
+@pytest.mark.parametrize("way", ["deleted", "updated"])
+def test_something_else_that_has_the_name_of_a_forgotten_note_by_now_stays(tmp_path: Path, way: str) -> None:
+    ann, bob, cid = _three(tmp_path)
+    ann.forget("notes:rent")
+    synced(ann)
+    text = "Ships leave the harbour of Tallinn on every second Monday of the winter."
+    if way == "deleted":
+        bob.delete("notes:rent")
+        bob.add(text, title="Rent")
+    else:
+        bob.update("notes:rent", text)
+    synced(bob, ann, cid, bob, ann)
+    assert [bank.get("notes:rent").text.strip() for bank in (ann, bob, cid)] == [text] * 3
+    assert b"Nadia" not in _everything(tmp_path)
+
+
 def test_a_forgotten_note_is_gone_everywhere(tmp_path: Path) -> None:
     ann, bob, cid = _three(tmp_path)
     cid.append("notes:rent", "Cid was away and added a line.")

@@ -14,7 +14,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -83,6 +83,7 @@ class _Target:
     native: str
     path: str
     traces: tuple[Trace, ...]
+    stays: bool = False  # something else has its name by now
 
     @property
     def id(self) -> str:
@@ -135,14 +136,20 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
 def forget_again(bank: Bank, ids: Iterable[str]) -> tuple[Piece, ...]:
     """Remove here what others have forgotten, as far as there is anything of it; what was removed. Raises StorageError.
 
-    That it was forgotten is known already: see `memlane.disk.forgotten_shared`.
+    That it was forgotten is known already: see `memlane.disk.forgotten_shared`. Something else that has its name by now
+    stays.
     """
     config.require_trust(bank.config)
+    is_gone = bank.tombstones.private.is_gone
+
+    def is_forgotten(id: str, trace: Trace) -> bool:
+        return any(is_gone(text, id, title) for text in trace.texts for title in trace.marks or ("",))
+
     with journal.paused():
         targets: list[_Target] = []
         for id in ids:
             with suppress(NotFound, InvalidInput):
-                targets += _targets(bank, [id])
+                targets += _targets(bank, [id], is_forgotten)
         bank.tombstones.drop([target.gone for target in targets])
         _remove(bank, targets)
         pieces = tuple(Piece(target.id, trace.what, trace.path) for target in targets for trace in target.traces)
@@ -272,10 +279,11 @@ def _remove(bank: Bank, targets: Sequence[_Target]) -> None:
             with suppress(MemlaneError):  # then the file is listed below as one that still has it
                 export.write_block(bank, file)  # the memory is held back by now, and not in the block
         sessions.forget(target.id, target.needles(every=True))
-        judged.forget(bank, target.id)
         for trace in target.traces:
             trace.remove()
-        _forget_id(bank, target.id)
+        if not target.stays:
+            judged.forget(bank, target.id)
+            _forget_id(bank, target.id)
     _remove_index(bank)  # a search may have made it again meanwhile
 
 
@@ -312,15 +320,19 @@ def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
 # -- what there is of a memory
 
 
-def _targets(bank: Bank, ids: Sequence[str]) -> list[_Target]:
+def _targets(
+    bank: Bank, ids: Sequence[str], is_forgotten: Callable[[str, Trace], bool] = lambda *_: True
+) -> list[_Target]:
     found = []
     for id in dict.fromkeys(ids):
         lane, native, path = find_any(bank, id)
-        own = list(lane.answers.traces(native))
+        every = list(lane.answers.traces(native))
+        stays = any(trace.texts and not is_forgotten(id, trace) for trace in every)
+        own = [trace for trace in every if is_forgotten(id, trace) or not (trace.texts or stays)]
         traces = [*_twins(bank, f"{lane.name}:{native}", own), *own]
         traces = [*forget_journal.traces(bank, lane, native, traces), *traces]
         unique = {(trace.what, trace.path, trace.texts): trace for trace in reversed(traces)}
-        target = _Target(lane, native, path, tuple(reversed(unique.values())))
+        target = _Target(lane, native, path, tuple(reversed(unique.values())), stays)
         if not target.traces and not bank.tombstones.knows(target.id):
             find(bank, id)  # or else it says which names are near
         found.append(target)
