@@ -53,7 +53,7 @@ class _Coming:
     known: Known  # of the file, once it is written
     said: lineage.Lineage
     have: lineage.Lineage = field(default_factory=dict)  # of what is here
-    is_forked: bool = False  # whether somebody else counts under our name
+    is_forked: bool = False  # whether somebody else has counted under our name, or one that we had
     is_shared: bool = False  # whether others can have all that it was merged with
     told: str = ""  # the lineage of what is written
 
@@ -72,7 +72,7 @@ class Receiving:
         there = [known.path for known in self.known.values() if known.seen and known.held != TWIN]
         self.taken = {names.folded(path): path for path in there}  # some file systems know no case
         self.several = len(state.remotes()) > 1
-        self.files = self.bytes = 0
+        self.fetched_files = self.fetched_bytes = 0
         self.asked: set[str] = set()  # the scopes of which it is known what was deleted, as the remote has it now
 
     def result(self) -> Synced:
@@ -305,7 +305,7 @@ class Receiving:
         after: dict[Place, bytes | None] = {}
         with self.state.transaction():
             for coming in comings:
-                _compare(self.name, self.state, coming)
+                _recognize(self.name, self.state, coming)
                 after[coming.place] = self._decided(coming, None)
         _note_origins(self.settings.mine, ((coming, None, after[coming.place]) for coming in comings))
         made = local.create_all({place: data for place, data in after.items() if data is not None})
@@ -345,12 +345,12 @@ class Receiving:
 
     def _count(self, data: bytes) -> None:
         """Raise InvalidInput where the remote sends too much."""
-        self.files += 1
-        self.bytes += len(data)
+        self.fetched_files += 1
+        self.fetched_bytes += len(data)
         self._refuse_flood()
 
     def _refuse_flood(self, listed: int = 0) -> None:
-        if max(self.files, listed) > MOST_FILES or self.bytes > MOST_BYTES:
+        if max(self.fetched_files, listed) > MOST_FILES or self.fetched_bytes > MOST_BYTES:
             raise InvalidInput(
                 f"The remote has sent more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GiB in one sync.",
                 hint=f"If you expect that, `memlane sync {self.name}` goes on.",
@@ -415,7 +415,7 @@ class Receiving:
     def _merge(self, coming: _Coming) -> bool:
         """Merge what comes into what is here; False where that cannot be."""
         known = coming.before or Known(coming.entry.scope, coming.entry.path)
-        _compare(self.name, self.state, coming)
+        _recognize(self.name, self.state, coming)
         try:
             ours, after = local.settle(self.bank, coming.place, lambda ours: self._decided(coming, ours))
         except Unmergeable as error:
@@ -513,9 +513,10 @@ def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
     return max(ours, theirs, key=lambda data: (len(data), data))
 
 
-def _compare(remote: str, state: State, coming: _Coming) -> None:
+def _recognize(remote: str, state: State, coming: _Coming) -> None:
     """Know whether what comes was counted, or sent, by us, and whether it was made of what the remote had when we last
-    looked: one that was brought back from a backup has lost that, which is no reason to take it out here.
+    looked: one that was brought back from a backup has lost that, which is no reason to take it out here. Where
+    somebody else counts under our name, take another.
     """
     entry, said = coming.entry, coming.said
     forked = lineage.forked(state, coming.place.key, said)
