@@ -17,7 +17,7 @@ from memlane.core import progress
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
 from memlane.disk import names, tombstones, written
-from memlane.exchange.remotes import Entry, Remote, TooLarge, Unreachable
+from memlane.exchange.remotes import Entry, Remote, TooLarge, exchanged
 from memlane.history.journaled import earlier, own_name
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
@@ -191,15 +191,10 @@ class Receiving:
 
     def _lost(self, keys: Collection[tuple[str, str]], there: int) -> None:
         """Send anew what the remote had and has no trace of, not even of a deletion: it was brought back from a backup.
-
-        `there` is how many files it had. Raises Unreachable where it is so much that it may be another bank's.
+        Raises Unreachable where that is so much of what was `there` that it may be another bank's.
         """
         if travel.is_much(len(keys), there):
-            raise Unreachable(
-                f"{self.name} has no trace of {len(keys):,} of its {there:,} files: it may be another bank's now.",
-                hint="Look at its address. If it was brought back from an old backup, remove this remote "
-                "(`memlane sync remove`) and add it again: that sends all of this bank.",
-            )
+            raise exchanged(self.name, len(keys), there)
         for scope, path in keys:
             self._drop(scope, path)
 
@@ -514,9 +509,8 @@ def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
 
 
 def _recognize(remote: str, state: State, coming: _Coming) -> None:
-    """Know whether what comes was counted, or sent, by us, and whether it was made of what the remote had when we last
-    looked: one that was brought back from a backup has lost that, which is no reason to take it out here. Where
-    somebody else counts under our name, take another.
+    """Know whether what comes was counted, or sent, by us, and was made of what the remote had when we last looked: one
+    that was brought back from a backup has lost that. Where somebody else counts under our name, take another.
     """
     entry, said = coming.entry, coming.said
     forked = lineage.forked(state, coming.place.key, said)

@@ -239,6 +239,17 @@ def emptied(place: str) -> Unreachable:
     )
 
 
+def exchanged(name: str, gone: int, there: int) -> Unreachable:
+    """The error for a remote that has no trace of most of its files. It is not given all of them unasked: another drive
+    may be mounted in its place.
+    """
+    return Unreachable(
+        f"{name} has no trace of {gone:,} of its {there:,} files: it may be another bank's now.",
+        hint="Look at its address. If it was brought back from an old backup, remove this remote (`memlane sync "
+        "remove`) and add it again: that sends all of this bank.",
+    )
+
+
 def conflict(path: str, version: str | None = None) -> Conflict:
     """The error for a change that was made from another version than the present one."""
     return Conflict(f"Somebody else has changed {path} at the remote.", hint="Merge, and try again.", version=version)
