@@ -164,7 +164,10 @@ def _write_postings(db: sqlite3.Connection, first: int, postings: dict[str, byte
     rows["at"], rows["weight"] = places, placed["weight"]
     data, width = rows.tobytes(), POSTING.itemsize
     ends = np.cumsum([len(own) // PLACED.itemsize for own in postings.values()], dtype=np.int64)
-    cuts = np.union1d(ends, np.flatnonzero(np.diff(blocks)) + 1)  # a piece is of one term and one block
+    is_cut = np.zeros(len(placed) + 1, bool)  # `np.unique` and those that call it would load `numpy.ma`
+    is_cut[ends] = True
+    is_cut[1:-1] |= np.diff(blocks) != 0  # a piece is of one term and one block
+    cuts = np.flatnonzero(is_cut)
     starts = np.concatenate([cuts[:0], [0], cuts[:-1]])[: len(cuts)].astype(np.int64)
     terms, which = list(postings), np.searchsorted(ends, starts, side="right")
     columns = (column.tolist() for column in (which, blocks[starts], starts, cuts))
@@ -182,8 +185,7 @@ def _write_postings(db: sqlite3.Connection, first: int, postings: dict[str, byte
 def write_vectors(db: sqlite3.Connection, numbers: Array, vectors: Array) -> None:
     """Write the vectors of chunks, whose numbers ascend, into their blocks."""
     dim = vectors.shape[1]
-    blocks = np.unique(numbers // ROWS) if dim else ()
-    for block in map(int, blocks):
+    for block in sorted({*(numbers // ROWS).tolist()}) if dim else ():
         low, high = np.searchsorted(numbers, [block * ROWS, (block + 1) * ROWS])
         places = numbers[low:high] % ROWS
         row = db.execute("SELECT data FROM vectors WHERE block = ?", (block,)).fetchone()
