@@ -13,7 +13,7 @@ from memlane import Bank, Refused
 from memlane.gate.secrets import assignments, redact, scan
 from samples import transcript
 
-TRIP = "This sentence trips a rule over its own feet."
+TRIP = "This token trips a rule over its own feet."  # a text without any such word gets to no rule
 # Two lines each: one line alone is not worth keeping of a session.
 GOOD = (
     "The API listens on port 8080 in every environment.\nThe proxy in front of it terminates TLS.",

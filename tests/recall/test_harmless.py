@@ -107,7 +107,7 @@ def test_a_secret_that_came_past_the_gate_is_blanked_every_time(bank: Bank) -> N
 
 
 def test_a_session_that_starts_as_the_last_one_loads_no_rules(bank: Bank, tmp_path: Path) -> None:
-    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day", tags=["pinned"])
+    bank.add("Deploys need a token, and go out on Tuesdays.", title="Deploy day", tags=["pinned"])
     bank.search("deploys")
     code = (
         "import sys; from memlane.surfaces.hook import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"

@@ -20,6 +20,7 @@ from memlane.core.model import Draft
 from memlane.core.text import strings_in
 from memlane.core.values import dataclass, replace
 from memlane.disk import files
+from memlane.gate.plain import is_plain
 
 if TYPE_CHECKING:
     from memlane.gate.secrets import Finding
@@ -103,11 +104,11 @@ def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, 
         """values shaped like secrets and personal data are refused (or redacted)"""
         if guard.secrets == "off":
             return draft
-        from memlane.gate.secrets import redact
-
         _refuse_blanks(draft, guard)
 
         def redacted(text: str) -> str:
+            from memlane.gate.secrets import redact
+
             return redact(visible(text), found) if (found := findings(text, guard, draft)) else text
 
         first = guard.secrets != "redact"  # a refusal names one
@@ -144,9 +145,11 @@ def findings(text: str, guard: Guard, draft: Draft | None = None, *, first: bool
     A draft says whether a person wrote it, so that marks in it count, and what it is written over: what is there
     already is no news.
     """
+    text = visible(text)  # nothing that is kept or shown as nothing must hide a secret
+    if is_plain(text) and not guard.phone:
+        return []
     from memlane.gate import secrets
 
-    text = visible(text)  # nothing that is kept or shown as nothing must hide a secret
     marks = draft is not None and draft.by_person
     first = first and not (draft is not None and draft.over)
     found = secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow, marks=marks, first=first)
@@ -187,6 +190,8 @@ def _refuse_blanks(draft: Draft, guard: Guard) -> None:
 
 def redacted(text: str) -> str:
     """A text in which everything that looks like a secret is blanked."""
+    if is_plain(text):
+        return text
     from memlane.gate import secrets
 
     return secrets.redact(text, secrets.scan(text))

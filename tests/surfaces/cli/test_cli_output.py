@@ -188,7 +188,7 @@ def test_a_search_that_prints_what_was_printed_before_loads_no_rules_and_still_b
     bank: Bank, tmp_path: Path, run: Run
 ) -> None:
     token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
-    (bank.root / "day.md").write_text("Deploys go out on Tuesdays.\n")
+    (bank.root / "day.md").write_text("Deploys need a token.\n")
     code = "import sys; from memlane.surfaces.cli import app; app(['search', 'deploys'], standalone_mode=False)\n"
     code += "print('memlane.gate.secrets' in sys.modules, file=sys.stderr)"
     for loaded in ("True", "False"):

@@ -31,7 +31,8 @@ def rules_of(wide: bool) -> dict[str, tuple[int, ...]]:
 
 
 @cache
-def _all() -> tuple[str, ...]:
+def anywhere() -> tuple[str, ...]:
+    """What is looked for in the whole text, and not in long words alone."""
     return tuple(dict.fromkeys((*rules_of(True), *names.WORDS)))
 
 
@@ -48,7 +49,7 @@ def _sought() -> tuple[re.Pattern[str], dict[str, list[tuple[str, int]]], list[s
     """Finds the rare character of a keyword; for each of them the keywords, and its place in them; and the others."""
     rare: dict[str, list[tuple[str, int]]] = {}
     others = []
-    for keyword in _all():
+    for keyword in anywhere():
         foreign = [sign for sign in keyword if not sign.isascii()]
         sign = next((sign for sign in (*foreign, *_RARE) if sign in keyword), "")
         if sign:
@@ -69,7 +70,7 @@ def _around(keyword: str, at: int) -> str:
 def held(lowered: str) -> set[str]:
     """The keywords of wide rules and the words of names that a text in lower case holds."""
     if not _pays(len(lowered)):
-        return {keyword for keyword in _all() if keyword in lowered}
+        return {keyword for keyword in anywhere() if keyword in lowered}
     search, rare, others = _sought()
     found = {keyword for keyword in others if keyword in lowered}
     places = search.finditer(lowered)
@@ -79,7 +80,7 @@ def held(lowered: str) -> set[str]:
             if word not in found and lowered.startswith(word, start - at):
                 found.add(word)
     if next(places, None):
-        found |= {keyword for keyword in _all() if keyword not in found and keyword in lowered}
+        found |= {keyword for keyword in anywhere() if keyword not in found and keyword in lowered}
     return found
 
 

@@ -15,6 +15,7 @@ from itertools import accumulate, chain, islice
 from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 from memlane.gate.fingerprints import is_allowed
+from memlane.gate.plain import LONG, PIECE, TELLS_KEY, has_number
 from memlane.gate.secrets import assignments, disguises, keywords, tables, values, vendors
 from memlane.gate.secrets.assignments import places
 from memlane.gate.secrets.decoys import entropy, is_elided, is_marked_whole, is_placeholder, is_random, wordiness
@@ -23,10 +24,7 @@ from memlane.gate.secrets.pii import EMAIL, NUMBERS, PHONE
 from memlane.gate.secrets.rule import Rule
 from memlane.gate.secrets.rules import RULES
 
-# A word that is long enough for a key, or for a part of one that goes on in another line.
-_LONG, _PIECE = 14, 10
 _DIGIT = lazily(r"[0-9]")
-_TELLS_KEY = lazily(r"[0-9]|A(?:KIA|SIA|BIA|CCA)[A-Z]{16}(?![A-Za-z0-9])")
 # When something was written, which most notes say in their first lines. No rule takes such a word for a key, and to ask
 # them all takes as long as the rest of a short note.
 _TIME = lazily(r"[\"'(]?\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?[\"'),;.]{0,3}", re.ASCII)
@@ -34,7 +32,6 @@ _TIME = lazily(r"[\"'(]?\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+
 # before it the word may stand.
 _NUMBER = lazily(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){6,}+")
 _LONG_NUMBER = 9
-_DIGITS, _AS_DIGITS = b"0000000", bytes.maketrans(b"123456789", b"000000000")
 _TO_NUMBER = 80
 # A marker counts only with a reason after it, so that an allowed line explains itself.
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
@@ -185,15 +182,15 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
 
 def _in_plain(text: str, lines: str, email: bool, phone: bool) -> Iterator[_Span]:
     """What the rules find in a text without disguised letters; in `lines` it is also broken where no rule breaks it."""
-    pieces = _long_words(text, _PIECE)
-    words = [word for word in pieces if len(word[1]) >= _LONG and not _TIME.fullmatch(word[1])]
+    pieces = _long_words(text, PIECE)
+    words = [word for word in pieces if len(word[1]) >= LONG and not _TIME.fullmatch(word[1])]
     yield from _secrets(text, words)
     yield from _numbers(text)
     if email:
         yield from _matches(EMAIL, text)
     if phone:
         yield from _matches(PHONE, text)
-    yield from _over_lines(lines, pieces if lines is text else _long_words(lines, _PIECE))
+    yield from _over_lines(lines, pieces if lines is text else _long_words(lines, PIECE))
     if coded := disguises.decoded(text, words):
         yield from _placed(coded, _secrets(coded.text, _long_words(coded.text)))
 
@@ -223,7 +220,7 @@ def _secrets(text: str, words: list[_Word]) -> Iterator[_Span]:
 
 def _numbers(text: str) -> Iterator[_Span]:
     """What the rules for personal numbers find: around long numbers, and after their words where there is a number."""
-    if _DIGITS not in text.encode(errors="surrogatepass").translate(_AS_DIGITS, b" .-"):
+    if not has_number(text):
         return
     numbers = list(_NUMBER.finditer(text))
     if not numbers:
@@ -308,13 +305,13 @@ def _in_words(words: list[_Word]) -> Iterator[_Span]:
             yield start + shift, end + shift, rule, kind, description
 
 
-def _long_words(text: str, least: int = _LONG) -> list[_Word]:
+def _long_words(text: str, least: int = LONG) -> list[_Word]:
     """Place and text of each word that is long enough for a key and holds a digit: a twentieth of prose.
 
     One in sixty AWS key ids has no digit, so that its form counts, too.
     """
     words, at = [], 0
-    for word in filter(_TELLS_KEY.search, [word for word in text.split() if len(word) >= least]):
+    for word in filter(TELLS_KEY.search, [word for word in text.split() if len(word) >= least]):
         at = text.index(word, at)
         words.append((at, word))
         at += len(word)
