@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import dropwhile, takewhile
+from itertools import dropwhile, islice, takewhile
 
 from memlane.core.patterns import lazily
 
 DOUBT = 2.0  # how much likelier a memory must be where the form of a prompt says that it is about none
 _ENDS = 2  # how many lines of a long prompt make one query
+_BEGIN = 3  # words, of which the last is the first of the question itself: "can you explain …"
 _ERROR = lazily(r"\w(?:Error|Exception)\b")
 _CHATTER = frozenset(
     """ok okay yes yeah yep no nope please thanks thank you great good nice perfect cool sure continue keep going go on
@@ -33,30 +34,40 @@ _MOMENT = lazily(
     re.IGNORECASE | re.VERBOSE,
 )
 _IN_CODE = lazily(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w|`|\b[A-Z]{2,}-?\d")  # a name of something
-_GENERAL = lazily(
-    r"""^\W*+(?:(?:please|hey|can\s+you|could\s+you)\s+)?(?:
-      (?:what(?:'s|\s+is|\s+are)|explain(?:\s+to\s+me)?(?:\s+what)?|define|describe)\s+an?\s
-    | explain\s++(?:what\s++|how\s++)?(?!.*\b(?:we|our|us|this|the\s+(?!difference))\b)
+# What general questions begin with, and how they go on: only the forms of one that begins so are compiled.
+_GENERAL = {
+    openings: lazily(rf"^\W*+(?:(?:please|hey|can\s+you|could\s+you)\s+)?(?:{form})", re.IGNORECASE | re.VERBOSE)
+    for openings, form in {
+        ("what", "define", "describe", "calculate", "compute"): r"""
+      (?:what(?:'s|\s+is|\s+are)|define|describe)\s+an?\s
     | what\s+(?:does|do)\s+(?!we\b|our\b|the\b|this\b|it\b)\S.{0,50}\b(?:mean|do|stand\s+for)\b
     | what(?:'s|\s+is)\s+the\s+(?:weather|time|difference\s+between|(?:time\s+complexity|capital|meaning)\s+of)
-    | (?:what\s+is|what's|calculate|compute)\s+[\d(][\d\s.,()+*/^x-]*+\W*+$
-    | how\s+do(?:es)?\s+(?!we\b|you\b|i\b|our\b|the\b|this\b|it\b)\S.{0,50}\bwork
+    | (?:what\s+is|what's|calculate|compute)\s+[\d(][\d\s.,()+*/^x-]*+\W*+$""",
+        ("explain",): r"""
+      explain(?:\s+to\s+me)?(?:\s+what)?\s+an?\s
+    | explain\s++(?:what\s++|how\s++)?(?!.*\b(?:we|our|us|this|the\s+(?!difference))\b)""",
+        ("how",): r"""
+      how\s+do(?:es)?\s+(?!we\b|you\b|i\b|our\b|the\b|this\b|it\b)\S.{0,50}\bwork
     | how\s+(?:do|can|would|should)\s+(?:i|you|one)\s.{0,60}\b(?:in|on|with)\s+(?:an?\s)?[\w+#.-]++\W*+$
-    | why\s+(?:is|are)\s+\w+\s+(?:slow|fast|bett|call)\w*
-    | (?:which|what)\s+(?:of\s+the\s+two\s+)?(?:is|are)\s+(?:faster|better)\b
-    | who\s+(?:wrote|invented|made|created|is|was)\s+(?!this\b|that\b|it\b|our\b|responsible\b|in\s+charge\b)
-    | (?:what|which)\s+year\b | (?:what|when)\s+was\s+the\s.{0,40}\b(?:released|invented|founded)
-    | how\s+many\s.{0,60}\b(?:does|do)\s+an?\s
-    | (?:write|give|tell|make|recommend|suggest|translate|convert|reverse|sort|plot)\s+(?:me\s+)?
+    | how\s+many\s.{0,60}\b(?:does|do)\s+an?\s""",
+        ("why",): r"why\s+(?:is|are)\s+\w+\s+(?:slow|fast|bett|call)\w*",
+        ("who",): r"""
+      who\s+(?:wrote|invented|made|created|is|was)\s+(?!this\b|that\b|it\b|our\b|responsible\b|in\s+charge\b)""",
+        ("which", "what", "when"): r"""
+      (?:which|what)\s+(?:of\s+the\s+two\s+)?(?:is|are)\s+(?:faster|better)\b
+    | (?:what|which)\s+year\b | (?:what|when)\s+was\s+the\s.{0,40}\b(?:released|invented|founded)""",
+        tuple("write give tell make recommend suggest translate convert reverse sort plot".split()): r"""
+      (?:write|give|tell|make|recommend|suggest|translate|convert|reverse|sort|plot)\s+(?:me\s+)?
       (?:an?|three|some|this|these)\s+(?:\w+\s+){0,2}(?:regex|regexp|haiku|poem|joke|story|one-liner|limerick|ideas?
-      |names?|list|string|array|dict|json|graph|case|paragraph|sentence|hello\s+world)\b
-    | was\s+ist\s+ein | was\s+bedeutet\s | erkl[äa]r\w*\s+(?:mir\s+)?(?:was|wie)\s
+      |names?|list|string|array|dict|json|graph|case|paragraph|sentence|hello\s+world)\b""",
+        ("was", "erkl", "qu", "expli"): r"""
+      was\s+ist\s+ein | was\s+bedeutet\s | erkl[äa]r\w*\s+(?:mir\s+)?(?:was|wie)\s
     | qu'est-ce\s+qu'une?\s | que\s+(?:veut\s+dire|signifie)\s | explique(?:-moi)?\s+ce\s+qu'
-    | qu[ée]\s+(?:es\s+una?|significa)\s | explica\s+qu[ée]\s | что\s+такое\s | объясни,?\s+что\s
-    | 什么是 | (?:.{1,20}|(?<=[^\w\n]))(?:是什么意思|とは(?:何|なん))
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
+    | qu[ée]\s+(?:es\s+una?|significa)\s | explica\s+qu[ée]\s""",
+        (): r"""что\s+такое\s | объясни,?\s+что\s
+    | 什么是 | (?:.{1,20}|(?<=[^\w\n]))(?:是什么意思|とは(?:何|なん))""",
+    }.items()
+}
 # "add types to this function", "commit this", "show me the diff again", "did the tests pass?"
 _AT_HAND = lazily(
     r"""\b(?:this|that|these|those)\s+(?:function|method|class|module|file|line|block|loop|variable|expression|snippet|code
@@ -78,7 +89,7 @@ def doubt(query: str) -> float:
     about a memory, but mostly are not.
     """
     anybodys = _QUESTION.match(query) and not _OURS.search(query) and not _IN_CODE.search(query)
-    return DOUBT if anybodys or _AT_HAND.search(query) or _GENERAL.match(query) else 1.0
+    return DOUBT if anybodys or _AT_HAND.search(query) or _has_form(query) else 1.0
 
 
 def queries(prompt: str) -> list[str]:
@@ -125,7 +136,17 @@ def _silence(text: str) -> str:
 
 def is_general(text: str) -> bool:
     """Whether anybody could answer this who never saw the project: it has the form, and names nothing of the code."""
-    return _GENERAL.match(text) is not None and _IN_CODE.search(text) is None
+    return _has_form(text) and _IN_CODE.search(text) is None
+
+
+def _has_form(text: str) -> bool:
+    """Whether it is put as general questions are."""
+    begun = [match[0].lower() for match in islice(re.finditer(r"\w+", text), _BEGIN)]
+    return any(
+        form.match(text) is not None
+        for openings, form in _GENERAL.items()
+        if not text.isascii() or any(word.startswith(openings) for word in begun)
+    )
 
 
 def _paragraph(lines: Sequence[str]) -> list[str]:
