@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memlane import Bank
-from memlane.disk.walking import is_settled
+from memlane.disk.walking import Stamps, is_settled
 from memlane.index import kept_look, writing
 from memlane.index.peek import Peek, Seen, kept_from
 
@@ -216,3 +216,13 @@ def test_it_is_the_users_alone_and_forget_removes_it(bank: Bank, home: Path) -> 
     assert path.stat().st_mode & 0o777 == 0o600
     bank.forget("notes:a")
     assert not path.exists()
+
+
+def test_stamps_are_packed_alike_whether_they_were_unpacked_or_not() -> None:
+    known = {"a.md": (1, 2, 3, 4), "b.md": (5, -6, 7, 2**62)}
+    names, packed = Stamps(known).packed()
+    assert names == ["a.md", "b.md"]
+    assert Stamps({}, names, packed).packed() == (names, packed)
+    again = Stamps({}, names, packed)
+    assert again.known == known
+    assert again.packed() == (names, packed)

@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -66,6 +67,14 @@ class Stamps:
             self._known = dict(zip(self._names, self._unpacked(), strict=True))
             self._names, self._packed = (), b""
         return self._known
+
+    def packed(self) -> tuple[Sequence[str], bytes | memoryview]:
+        """The names of the files, and their stamps as they are kept. Raises OverflowError."""
+        if self._packed:
+            return self._names, self._packed
+        from array import array
+
+        return list(self._known), array("q", chain.from_iterable(self._known.values())).tobytes()
 
     def altered(self, folder: str) -> list[str]:
         """The names of those files that have another size, mtime, ctime or number by now, or are gone.

@@ -53,24 +53,23 @@ def load(file: IndexFile, db: sqlite3.Connection) -> Look | None:
 def keep(file: IndexFile, db: sqlite3.Connection, look: Look) -> None:
     """Keep what was seen, once the index has all of it. It only saves time: where that cannot be, nothing happens."""
     roots, folders, files = look
-    path, known = beside(file, LOOK), {folder: stamps.known for folder, stamps in files.items() if stamps.known}
-    if path is None or sum(map(len, known.values())) < FEW:
+    path = beside(file, LOOK)
+    if path is None or sum(map(len, files.values())) < FEW:
         return
-    from array import array
-
     about, forgotten, chunks, graves = _state(db)
-    head = {
-        "about": about,
-        "forgotten": forgotten,
-        "chunks": chunks,
-        "graves": graves,
-        "roots": roots,
-        "folders": folders,
-        "files": [(folder, "/".join(names)) for folder, names in known.items()],
-    }
     with suppress(OSError, StorageError, OverflowError):
-        body = array("q", [number for stamps in known.values() for stamp in stamps.values() for number in stamp])
-        state.replace(path, json.dumps(head).encode() + b"\n" + body.tobytes())
+        packed = {folder: stamps.packed() for folder, stamps in files.items() if len(stamps)}
+        head = {
+            "about": about,
+            "forgotten": forgotten,
+            "chunks": chunks,
+            "graves": graves,
+            "roots": roots,
+            "folders": folders,
+            "files": [(folder, "/".join(names)) for folder, (names, _) in packed.items()],
+        }
+        stamps = (stamps for _, stamps in packed.values())
+        state.replace(path, b"".join((json.dumps(head).encode(), b"\n", *stamps)))
 
 
 def _state(db: sqlite3.Connection) -> tuple[str, int, int, int]:
