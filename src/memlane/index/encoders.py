@@ -14,7 +14,7 @@ import json
 import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -281,6 +281,7 @@ def vocabulary() -> Mapping[str, int]:
     return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
+_USUAL_WORD = 20  # characters; only for a longer word it matters how long those of the vocabulary are
 _LONGEST_WORD = 100  # characters; the rest of a longer word is ignored
 _LONG_TEXT = 4_096  # tokens; of a longer text, each is looked up once
 _MOST_KNOWN = 200_000  # words; keeps what is remembered of them below some 30 MB
@@ -294,9 +295,12 @@ class Tokens:
 
     def __init__(self, ids: Mapping[str, int], rows: int) -> None:
         self._ids = ids
-        self._longest = max(map(len, self._ids))
         self._hashed = rows - len(self._ids)
         self._known = Remembered(self._split)
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._ids))
 
     def ids(self, text: str) -> list[int]:
         if len(self._known) > _MOST_KNOWN:
@@ -314,7 +318,8 @@ class Tokens:
         start = 0
         while start < len(word):
             prefix = "##" if start else ""
-            for end in range(min(len(word), start + self._longest), start, -1):
+            most = len(word) if len(word) <= _USUAL_WORD else min(len(word), start + self._longest)
+            for end in range(most, start, -1):
                 id = self._ids.get(prefix + word[start:end])
                 if id is not None:
                     break
