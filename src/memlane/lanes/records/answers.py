@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memlane.core.dates import iso
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front
@@ -14,7 +13,6 @@ from memlane.core.model import Draft, Memory, Problem
 from memlane.core.text import keywords
 from memlane.core.values import replace
 from memlane.disk import walking
-from memlane.lanes import merging
 from memlane.lanes.answers import Answers, Command, Trace
 from memlane.lanes.records.record import (
     ARCHIVE,
@@ -28,6 +26,9 @@ from memlane.lanes.records.record import (
     parse_file,
 )
 from memlane.lanes.records.store import KEYWORDS
+
+if TYPE_CHECKING:
+    from memlane.lanes.merging import Parts
 
 
 class RecordAnswers(Answers):
@@ -61,7 +62,9 @@ class RecordAnswers(Answers):
 
     def fix_for(self, problem: Problem, command: Command) -> str | None:
         if "lies in a sub-folder" in problem.why:
-            return shlex.join(["mv", "-n", os.fspath(problem.path), os.fspath(self.lane.root)])
+            from shlex import join
+
+            return join(["mv", "-n", os.fspath(problem.path), os.fspath(self.lane.root)])
         return None
 
     def edited(self, text: str) -> str:
@@ -75,6 +78,8 @@ class RecordAnswers(Answers):
             return text  # the rules of the format say what is wrong with it
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        from memlane.lanes import merging  # a hook asks which files there are, and merges none
+
         return merging.document(*merging.decoded(base, ours, theirs), settle=_rehash).encode()
 
     def put_back(self, memory: Memory) -> Memory:
@@ -100,7 +105,7 @@ class RecordAnswers(Answers):
         return {**super().changes_to(memory), "scope": memory.scope}
 
 
-def _rehash(values: dict[str, Any], body: str, sides: Sequence[merging.Parts]) -> None:
+def _rehash(values: dict[str, Any], body: str, sides: Sequence[Parts]) -> None:
     """A record's content_hash is that of its content: of a side whose content it is, else computed."""
     if "content_hash" in values:
         known = {side.values.get("content_hash") for side in sides if side.body == body}
