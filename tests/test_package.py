@@ -65,3 +65,8 @@ def test_the_command_ends_at_once_and_still_calls_who_asked_to_be_called() -> No
     done = subprocess.run([sys.executable, "-c", code.format(["lst"])], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "bye\n")
     assert "Did you mean 'list'?" in done.stderr
+
+
+def test_a_command_that_says_a_few_plain_words_loads_no_rules_for_secrets() -> None:
+    code = "import sys\nfrom memlane.surfaces.cli import main\nsys.argv[1:] = ['--version']\n"
+    assert "memlane.gate.secrets" not in modules_after(f"{code}try:\n    main()\nexcept SystemExit:\n    pass")

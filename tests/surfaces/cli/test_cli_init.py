@@ -62,6 +62,23 @@ def test_memlane_alone_tells_of_the_last_session_and_of_what_waits(run: Run, ban
     ]
 
 
+def test_memlane_alone_loads_the_rules_once_and_blanks_a_secret_every_time(tmp_path: Path) -> None:
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    code = (
+        "import os, sys\nsys.argv = ['memlane']\n"
+        "os._exit = lambda code: (print('memlane.gate.secrets' in sys.modules, file=sys.stderr), sys.exit(code))\n"
+        "from memlane.__main__ import script\nscript()"
+    )
+    for folder, again in ((tmp_path / "project", "False"), (tmp_path / token, "True")):
+        folder.mkdir()
+        with Bank.init(folder) as bank:
+            bank.search("nothing")
+        for loaded in ("True", again):
+            done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+            assert (done.stdout.startswith("Bank "), done.stderr.split()[-1]) == (True, loaded)
+            assert token not in done.stdout
+
+
 def test_memlane_alone_loads_nothing_that_a_search_needs(bank: Bank, tmp_path: Path) -> None:
     bank.add("Deploys go out on Tuesdays.")
     bank.search("deploys")

@@ -417,9 +417,14 @@ def titled(memory: Memory) -> str:
     return f"{memory.title} (replaced by {memory.superseded_by})" if memory.superseded_by else memory.title
 
 
-def print_line(text: str) -> None:
-    """Print an id or a path: unchanged in a pipe; on a terminal in one line."""
-    click.echo(_line(text) if sys.stdout.isatty() else text)
+def print_line(text: str, *, again: bool = False) -> None:
+    """Print an id or a path: unchanged in a pipe; on a terminal in one line. `again` is as for `print_rows`."""
+    stream = sys.stdout
+    text = _line(text) if stream.isatty() else text
+    if again and isinstance(stream, SafeStream):
+        (text,) = _clean([text], again)
+        text, stream = escaped(text) if stream.filters else text, stream.plain
+    click.echo(text, file=stream)
 
 
 def print_text(text: str, *, as_it_is: bool = False, nl: bool = True) -> None:

@@ -13,11 +13,12 @@ from memlane.config import worktrees
 from memlane.core.errors import MemlaneError, NotEnabled
 from memlane.core.model import UNCONFIRMED, USERS
 from memlane.disk import log
+from memlane.gate import DEFAULT
 from memlane.history import sessions
 from memlane.index.peek import count_tagged
 from memlane.recall import judged
 from memlane.recall.superseded import there
-from memlane.surfaces.cli.output import one_line, print_line
+from memlane.surfaces.cli.output import guarded_by, one_line, print_line
 
 TOLD = 5  # titles of what the last session was told
 
@@ -34,10 +35,11 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
             ("memlane --help", "see all commands"),
         ]
     else:
-        print_line(f"Bank {bank.root}: {_counted(bank)}.")
+        guarded_by(DEFAULT, bank)  # in whose state it is noted that these lines have no secrets
+        print_line(f"Bank {bank.root}: {_counted(bank)}.", again=True)
         if said := worktrees.described(bank.config):
-            print_line(f"{said[0].upper()}{said[1:]}.")
-        print_line(_read_as_well(bank))
+            print_line(f"{said[0].upper()}{said[1:]}.", again=True)
+        print_line(_read_as_well(bank), again=True)
         steps = [
             *_at_a_glance(bank),
             ('memlane add "…" --tag x', "remember something"),
@@ -48,7 +50,7 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
         click.echo()
     wide = max(25, *(len(command) for command, _ in steps))
     for command, what in steps:
-        click.echo(f"  {command:<{wide}}  {what}")
+        print_line(f"  {command:<{wide}}  {what}", again=True)
 
 
 def _at_a_glance(bank: Bank) -> list[tuple[str, str]]:
@@ -64,11 +66,11 @@ def _at_a_glance(bank: Bank) -> list[tuple[str, str]]:
         last, wrong = None, 0
     if last:
         started, client, _, told = facts(last)
-        print_line(f"Last session: {client}, {started}: {told}.")
+        print_line(f"Last session: {client}, {started}: {told}.", again=True)
         names = list(dict.fromkeys(item.title or item.id for event in last.events for item in event.given))
         more = f" and {len(names) - TOLD:,} more" if len(names) > TOLD else ""
         if names:
-            print_line(f"It was told: {one_line('; '.join(names[:TOLD]))}{more}.")
+            print_line(f"It was told: {one_line('; '.join(names[:TOLD]))}{more}.", again=True)
         failed = sum(bool(event.failed) for event in last.events)
         steps.append((f"memlane log --sessions {last.id[:SHORT]}", "see what it was told, and why"))
     waiting = count_tagged(bank.index_file, UNCONFIRMED)
@@ -78,10 +80,10 @@ def _at_a_glance(bank: Bank) -> list[tuple[str, str]]:
         steps.append(("memlane review --only wrong", "mend what you judged wrong"))
     parts = [f"{waiting:,} learned from sessions"] if waiting else []
     parts += [f"{wrong:,} judged wrong"] if wrong else []
-    print_line(f"Waiting for you: {', '.join(parts)}.") if parts else None
+    print_line(f"Waiting for you: {', '.join(parts)}.", again=True) if parts else None
     sound = "not indexed yet, which the next search does" if waiting is None else "indexed"
     hooks = f"; failed hooks in the last session: {failed}" if failed else ""
-    print_line(f"Health: {sound}{hooks}; `memlane doctor` looks closer.")
+    print_line(f"Health: {sound}{hooks}; `memlane doctor` looks closer.", again=True)
     return steps
 
 
