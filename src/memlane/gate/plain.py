@@ -30,6 +30,8 @@ WAKING = (
     "sudo -s", "superuser", "token", "unlock code", "unseal", "username ", "viserver", "wachtwoord", "wget ", "wifi",
     "wlan", "zugangsdaten",
 )  # fmt: skip
+_TIME = lazily(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})")
+_UUID = lazily(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # by itself: with a name before it, it may be a key
 _NEVER = "%\\&|"  # what begins an escape, and what stands between the cells of a table
 _QUOTES = str.maketrans('"`', "''")
 
@@ -38,6 +40,8 @@ def is_plain(text: str) -> bool:
     """Whether it is certain at a glance that `secrets.scan` finds nothing in a text, phone numbers aside."""
     if len(text) > _SHORT or not text.isascii() or unusual(text):
         return False
+    if _TIME.fullmatch(text) or (_UUID.fullmatch(text) and not has_number(text)):
+        return True
     lowered = text.lower()
     if any(sign in text for sign in _NEVER) or any(word in lowered for word in WAKING) or has_number(text):
         return False
