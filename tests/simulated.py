@@ -123,6 +123,8 @@ class Simulated(Claiming):
         if lane == "layers":
             fields = {"project": f"project{self.count}", "file_type": "common_patterns"}
         title = f"Title {self.number} {self.count}" if lane in ("notes", "topics", "records") else None
+        if lane == "notes" and self.dice.random() < 0.25:  # a name that others take as well, or that is free again
+            title = f"Plan {self.dice.randrange(3)}"
         self.do(f"add {lane}", lambda: self.bank.add(text, lane=lane, title=title, **fields), new=True)
 
     def decide(self) -> None:
