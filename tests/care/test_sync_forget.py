@@ -51,6 +51,17 @@ def _three(top: Path) -> tuple[Bank, Bank, Bank]:
     return ann, bob, cid
 
 
+def test_what_is_merely_like_it_stays_on_the_disk_of_whoever_wrote_it(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add(SAID, title="Rent")
+    ann.forget("notes:rent")
+    bob.add(SAID.replace("twelve", "eleven"), title="Another rent")
+    synced(bob, ann, bob, ann, bob)
+    assert (bob.root / "another-rent.md").exists()
+    assert ([memory.id for memory in bob.list()], list(at_remote(tmp_path))) == ([], [PATH])
+    assert [held.why for held in sync.status(bob)[0].unsent] == ["says what was forgotten"]
+
+
 @pytest.mark.parametrize("way", ["deleted", "updated"])
 def test_something_else_that_has_the_name_of_a_forgotten_note_by_now_stays(tmp_path: Path, way: str) -> None:
     ann, bob, cid = _three(tmp_path)

@@ -46,6 +46,7 @@ class _Coming:
     entry: Entry
     data: bytes | None
     full: bytes | None  # without what was forgotten
+    is_cut: bool  # whether that is less, and what is gone was forgotten itself
     theirs: bytes | None
     reasons: tuple[str, ...]
     before: Known | None
@@ -368,7 +369,8 @@ class Receiving:
                 self._fetch(stones, entry.scope)
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons), lineage=entry.lineage)
         known.unsent = before.unsent if before else ""
-        return _Coming(place, entry, data, full, theirs, reasons, before, base, known, lineage.parsed(entry.lineage))
+        said, is_cut = lineage.parsed(entry.lineage), self.sieve.is_cut(place, data, full)
+        return _Coming(place, entry, data, full, is_cut, theirs, reasons, before, base, known, said)
 
     def _decided(self, coming: _Coming, ours: bytes | None) -> bytes | None:
         """What becomes of what is here; noted before it is written. Raises Unmergeable."""
@@ -577,7 +579,7 @@ def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None
     # numbers that were given under one name, the larger one does not tell that the other's changes are in it
     is_nobodys = said and coming.is_shared and not coming.is_forked
     # but whoever does not know what was forgotten has what we took out, and would take this for something old
-    changed = coming.full != coming.data or (after != coming.theirs and not is_nobodys)
+    changed = coming.is_cut or (after != coming.theirs and not is_nobodys)
     return lineage.told(state, path, lineage.joined(have, said), changed=changed)
 
 

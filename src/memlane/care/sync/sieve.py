@@ -150,6 +150,18 @@ class Sieve:
                 return left
         return self._without(place, data, self._is_forgotten)
 
+    def is_cut(self, place: Place, data: bytes | None, left: bytes | None) -> bool:
+        """Whether `remembered` took something out of a content that was itself forgotten, and is not merely like it."""
+        if data is None or left == data:
+            return False
+        if left is not None and not place.shares_files:
+            return True  # lines, word for word
+        is_gone = self._bank.tombstones.private.is_gone
+        with suppress(MemlaneError):
+            found = self._reader.memories(own_name(self._bank, place.file), data).values()
+            return any(is_gone(memory.text, memory.id, memory.title) for memory in found)
+        return False
+
     def without_gone(self, place: Place, data: bytes | None) -> bytes | None:
         """What was merged, without the memories that were forgotten: in a file of many, one may have got that id."""
         private = self._bank.tombstones.private
