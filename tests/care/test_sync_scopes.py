@@ -244,6 +244,20 @@ def test_who_takes_out_of_one_scope_what_was_forgotten_in_another_is_the_later_o
     )
 
 
+def test_what_is_merely_like_something_forgotten_in_another_scope_is_held_back_and_stays_there(join: Join) -> None:
+    ann, bob = join("ann"), join("bob")
+    ann.add(PLAN, title="Plan", scope="skunk")
+    ann.forget("notes:plan")
+    synced(ann, bob)
+    bob.add(PLAN.replace("May", "June").replace("nine", "ten"), title="Other plan")
+    synced(bob, ann, rounds=2)
+    assert ([memory.id for memory in bob.list()], list(ann.memories())) == (["notes:other-plan"], [])
+    assert [(held.path, held.why) for held in sync.status(ann)[0].held] == [
+        ("other-plan.md", "is like something that was forgotten")
+    ]
+    assert [sync.sync(bank)[0].changed for bank in (bob, ann)] == [False, False]
+
+
 def test_what_names_no_scope_is_in_the_same_one_at_every_remote(tmp_path: Path, join: Join) -> None:
     ann, carl = join("ann"), join("carl")
     (tmp_path / "second").mkdir()

@@ -32,6 +32,7 @@ EVERY = 100  # files between two words on how far it is
 BATCH_FILES, BATCH_BYTES = 1000, 4 << 20  # that are fetched, or sent, at once
 _EARLIER = 100  # contents of a file that are looked at where it seems to come from here
 _AGAIN = "could not be written"
+_LIKE = "is like something that was forgotten"
 APART = "both sides changed it, and it cannot be merged"
 TWIN = "has a name that differs from another one only in case or Unicode form"
 
@@ -356,7 +357,10 @@ class Receiving:
         """What the remote has of a file, None for nothing, as it may come in."""
         place = self._part(place, entry.scope)
         full = self.sieve.remembered(place, data)
+        is_cut = self.sieve.is_cut(place, data, full)
         theirs, reasons = self.sieve.admitted(place, full) if full is not None else (None, ())
+        if full is None and data is not None and not is_cut and len(self.settings.scopes) > 1:
+            reasons = (_LIKE,)  # who wrote it need not know: it may have been forgotten in another scope
         if other := scopes.other(self.bank, self.state, self.settings, self.known, place, entry):
             theirs, reasons = None, (f"{scopes.TAKEN} {other}",)
         before = self.known.get((entry.scope, entry.path))
@@ -369,7 +373,7 @@ class Receiving:
                 self._fetch(stones, entry.scope)
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons), lineage=entry.lineage)
         known.unsent = before.unsent if before else ""
-        said, is_cut = lineage.parsed(entry.lineage), self.sieve.is_cut(place, data, full)
+        said = lineage.parsed(entry.lineage)
         return _Coming(place, entry, data, full, is_cut, theirs, reasons, before, base, known, said)
 
     def _decided(self, coming: _Coming, ours: bytes | None) -> bytes | None:
