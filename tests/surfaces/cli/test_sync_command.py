@@ -112,8 +112,9 @@ def test_what_is_meant_for_one_sync_is_not_promised_for_many(bank: Bank, run: Ru
     )
 
 
-def test_an_address_without_its_beginning_is_not_repeated(bank: Bank, run: Run) -> None:
-    done = run("sync", "add", "team", "ann:" + "open sesame" + "@db.example.org/memory")
+@pytest.mark.parametrize("beginning", ["", "//", "postgresql:/", "postgresql:", "S3:/"])
+def test_an_address_without_its_beginning_is_not_repeated(bank: Bank, run: Run, beginning: str) -> None:
+    done = run("sync", "add", "team", beginning + "ann:" + "open sesame" + "@db.example.org/memory")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
         "error: This looks like an address without its beginning.\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from memlane.lanes import NAMES
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
+_ADDRESS = re.compile(r"^(?!\.)(postgres(ql)?:|s3:|file:|.*:[^/]*@)", re.IGNORECASE)
 PATIENCE = 30.0  # seconds that one sync waits for another
 MANY = 500  # files; fewer are indexed by the next search in a moment
 __all__ = ["Held", "Settings", "Status", "Synced", "add", "index", "on_write", "remove", "status", "sync"]
@@ -56,9 +58,7 @@ def add(
         remotes.checked("scope", scope_given(scope) or "")
     if not url.strip():
         raise InvalidInput("This is no address.", hint="Name a folder, or where a database or a bucket is.")
-    if (
-        "://" not in url and ":" in url.partition("@")[0] and "@" in url.partition("/")[0]
-    ):  # a password must not be shown
+    if "://" not in url and _ADDRESS.match(url) and not os.path.isdir(url):  # a password must not be shown
         raise InvalidInput(
             "This looks like an address without its beginning.",
             hint="Put postgresql:// or s3:// before it; a folder of such a name is ./NAME.",
