@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -301,3 +302,16 @@ def test_a_long_list_is_read_again_instead_of_being_kept(
     alone = {entry.path for entry, _ in remote.get_many(entries)}
     assert all(content(remote, entry.path) == b"text" for entry in entries if entry.path not in alone)
     assert [entry for page, _ in remote.changes("") for entry in page] == entries
+
+
+def test_what_a_full_drive_did_not_take_is_not_left_on_it(remote: Remote, drive: Path) -> None:
+    put(remote, "small.md")
+    before = tree(drive)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # as full as a test can make it
+    try:
+        with pytest.raises(Unreachable):
+            put(remote, "large.md", b"a" * 20_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert tree(drive) == before

@@ -396,18 +396,22 @@ def _written(bank: int, mode: int, content: bytes) -> str:
         name = os.urandom(8).hex()
         os.mkdir(name, dir_fd=new)
         _give(name, mode, new)
-        with _opened(new, name) as folder:
-            fd = os.open("entry", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
-            try:
-                with suppress(OSError):  # not every file system has modes
-                    os.fchmod(fd, mode & 0o666)
-                view = memoryview(content)
-                while view:
-                    view = view[os.write(fd, view) :]
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            _sync(folder)
+        try:
+            with _opened(new, name) as folder:
+                fd = os.open("entry", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
+                try:
+                    with suppress(OSError):  # not every file system has modes
+                        os.fchmod(fd, mode & 0o666)
+                    view = memoryview(content)
+                    while view:
+                        view = view[os.write(fd, view) :]
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+                _sync(folder)
+        except BaseException:  # a drive that is full must not get fuller with every try
+            _remove(new, name)
+            raise
     return name
 
 
