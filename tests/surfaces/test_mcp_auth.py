@@ -587,3 +587,10 @@ def test_the_configuration_names_the_issuer(folder: Path) -> None:
     ]  # fmt: skip
     kinds = [type(one).__name__ for one in http.verifiers(settings, "https://mem.example.com/mcp", "x" * 16)]
     assert kinds == ["OneToken", "Named", "Jwts"]
+
+
+def test_an_address_with_a_slash_leads_to_the_same_origin(folder: Path) -> None:
+    """Behind a proxy with a certificate, a redirect to http:// would have the client send its token in the clear."""
+    with served(folder, ann="memory:read") as url, httpx2.Client() as web:
+        answer = web.post(f"{url}/", headers={"host": "mem.example.com"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, "/mcp")

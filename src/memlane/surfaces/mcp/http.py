@@ -36,6 +36,8 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -246,6 +248,9 @@ def application(
         custom_starlette_routes=list(routes),
         **options,
     )
+    # Starlette would send clients to http://, with the host that they named: away from a proxy, and with their token.
+    app.router.redirect_slashes = False
+    app.router.routes.append(Route(f"{PATH}/", _without_slash, methods=["GET", "POST", "DELETE"]))
     if auth_server_provider:
         from memlane.surfaces.mcp.oauth import unavailable
 
@@ -262,6 +267,10 @@ def application(
     except (ImportError, AttributeError):
         pass  # a version of the SDK that is built otherwise: every request goes its way, which takes longer
     return _without_echo(app)
+
+
+async def _without_slash(_: Request) -> Response:
+    return Response(status_code=307, headers={"location": PATH})
 
 
 def right_of(method: str, name: str) -> str:
