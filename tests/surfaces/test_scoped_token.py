@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -127,6 +128,17 @@ def test_the_instructions_say_what_holds_for_the_token(folder: Path, era: str) -
     whole = connected(folder, "memory:write", run, era)
     assert ["scopes alone: billing, team/*." in said for said in (some, whole)] == [True, False]
     assert ["tier canon" in said for said in (some, whole)] == [False, True]
+
+
+@pytest.mark.parametrize("right", ["read", "write", "remove"])
+@pytest.mark.parametrize("scopes", ["", " memory:in:billing"])
+def test_the_instructions_name_no_tool_that_is_not_offered(folder: Path, right: str, scopes: str) -> None:
+    async def run(client: Any) -> Any:
+        return client.instructions, {tool.name for tool in (await client.list_tools()).tools}
+
+    said, offered = connected(folder, f"memory:{right}{scopes}", run)
+    assert set(re.findall("`([a-z]+(?:_[a-z]+)*)`", said)) - offered - {"scope"} == set()
+    assert ("Store as you go" in said, "delete what is wrong" in said) == (right != "read", right == "remove")
 
 
 def test_the_bank_itself_refuses_what_is_not_offered(folder: Path) -> None:

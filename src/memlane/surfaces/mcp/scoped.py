@@ -25,6 +25,11 @@ _INSTEAD = {
 }
 _WHOLE = "State that is to replace"  # where the instructions begin to speak of what such a token cannot do
 _AGAIN = "Longer Markdown:"  # and where they end to
+_STORING = ("Store as you go", "Never store")  # the paragraphs for whoever may write
+_CHANGING = (  # what is for whoever may remove, and what is for the others
+    ("Correct with `edit_memory` rather than store the same thing twice.", "`append_memory` adds to what is there."),
+    (": check it, and correct or delete what is wrong.", ": check it."),
+)
 
 
 def is_offered(tool: Tool, access: Access) -> bool:
@@ -39,13 +44,21 @@ def refusal(tool: Tool, access: Access) -> NotAllowed | None:
 
 
 def instructions(whole: str, access: Access) -> str:
-    """The server's instructions for whoever has this access."""
-    if access.scopes is None:
-        return whole
-    before, _, rest = whole.partition(_WHOLE)
-    names = ", ".join(map(gate.shown, access.scopes))
-    own = (
-        f"You see memories of these scopes alone: {names}. What you store is a note in one of them, the first that is "
-        "a whole name where you give no `scope`; leave out lane, tier and topic_id. "
-    )
-    return f"{before}{own}{_AGAIN}{rest.partition(_AGAIN)[2]}"
+    """The server's instructions for whoever has this access: of no tool that they are not offered."""
+    if access.scopes is not None:
+        before, _, rest = whole.partition(_WHOLE)
+        own = (
+            "What you store is a note in one of your scopes, the first that is a whole name where you give no `scope`; "
+            "leave out lane, tier and topic_id. "
+        )
+        whole = f"{before}{own}{_AGAIN}{rest.partition(_AGAIN)[2]}"
+    paragraphs = whole.split("\n\n")
+    if access.scopes is not None:
+        names = ", ".join(map(gate.shown, access.scopes))
+        paragraphs[1] += f" You see memories of these scopes alone: {names}."
+    if not access.may("write"):
+        paragraphs = [each for each in paragraphs if not each.startswith(_STORING)]
+    said = "\n\n".join(paragraphs)
+    for whoever_may, others in () if access.may("remove") else _CHANGING:
+        said = said.replace(whoever_may, others)
+    return said

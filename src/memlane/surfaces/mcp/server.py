@@ -272,10 +272,9 @@ async def _redact_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 
 async def _instruct(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Tell whoever may use some scopes alone what holds for them."""
+    """Tell whoever may not do everything what holds for them."""
     result = await call_next(ctx)
-    if ctx.method in _INSTRUCTING and (access := caller(ctx)).scopes is not None:
-        said = scoped.instructions(INSTRUCTIONS, access)
+    if ctx.method in _INSTRUCTING and (said := scoped.instructions(INSTRUCTIONS, caller(ctx))) != INSTRUCTIONS:
         if isinstance(result, BaseModel):
             return result.model_copy(update={"instructions": said})
         return {**result, "instructions": said} if isinstance(result, dict) else result
