@@ -317,3 +317,16 @@ def test_a_memory_is_changed_without_an_editor(run: Run, bank: Bank, monkeypatch
     assert (bank.get(id).text, bank.get(id).title) == ("Deploys go out on Thursdays.\n\nNot before holidays.\n", "Day")
     assert run("edit", id, "more", "--append", "--tag", "x").code == 2
     assert run("edit", id, "--new", "").code == 2
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+@pytest.mark.parametrize("command", ["edit", "update"])
+def test_no_text_does_not_empty_a_memory(bank: Bank, run: Run, command: str, text: str) -> None:
+    """Such as a variable that a script has not set."""
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    done = run(command, "deploy-day", text)
+    assert (done.code, done.err) == (
+        2,
+        "error: There is no text: nothing was changed.\nnext: `memlane rm` deletes a memory.\n",
+    )
+    assert bank.get("notes:deploy-day").text == "Deploys go out on Tuesdays."

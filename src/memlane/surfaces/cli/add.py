@@ -195,7 +195,10 @@ def changed(
     if when:
         changes["when"] = list(when) if len(when) > 1 else when[0]
     if text is not None:
-        changes["text"] = line_ended(take_text(text), bank.get(id).lane)
+        given = take_text(text)
+        if not given.strip():  # a variable of a script that is not set, rather than a wish
+            raise InvalidInput("There is no text: nothing was changed.", hint="`memlane rm` deletes a memory.")
+        changes["text"] = line_ended(given, bank.get(id).lane)
     return bank.update(id, **changes)
 
 
