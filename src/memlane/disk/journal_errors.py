@@ -8,6 +8,7 @@ import sqlite3
 from memlane.core.errors import Busy, StorageError
 
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CIRCUMSTANCES = (*_UNWRITABLE, "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM",
                   "SQLITE_INTERRUPT", "SQLITE_MISUSE", "SQLITE_PROTOCOL")  # fmt: skip
 
@@ -31,13 +32,18 @@ def unwritable(error: BaseException) -> str:
     return ""
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether a file could not be written because its disk has no room for it."""
+    grows = getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
+    return grows or name_of(error) == "SQLITE_FULL" or getattr(error, "errno", 0) in _NO_ROOM
+
+
 def refusal(error: BaseException) -> StorageError:
     """What to tell whoever wanted to change something, and did not."""
     name = name_of(error)
     if name in ("SQLITE_BUSY", "SQLITE_LOCKED"):
         return Busy("The journal is being written by another program.", hint="Try again.")
-    grows = getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
-    if grows or name == "SQLITE_FULL" or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if is_full(error):
         return StorageError(
             "The disk is full: the journal was not written, and nothing was changed.",
             hint="Free some space, then try again.",

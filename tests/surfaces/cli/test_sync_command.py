@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from commands import Run
 from memlane import Bank
 from memlane.care import sync
+from memlane.core.errors import StorageError
 
 
 @pytest.fixture
@@ -141,3 +143,16 @@ def test_undo_takes_back_what_was_changed_last_and_not_what_the_command_has_brou
     assert [line.split("\t")[3] for line in run("undo", "--list").out.splitlines()] == ["sync", "add"]
     run("undo")
     assert ((bank.root / "mine.md").exists(), (bank.root / "hers.md").exists()) == (False, True)
+
+
+def test_a_full_disk_is_not_called_damage(bank: Bank, run: Run, remote: Path) -> None:
+    """Who deletes what is known of a remote then, as an error said, merges without a common base."""
+    run("sync", "add", "team", str(remote))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))  # as full as a test can make it
+    try:
+        with pytest.raises(StorageError, match="is full") as failed:
+            sync.status(bank, waiting=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert failed.value.code == "disk_full"

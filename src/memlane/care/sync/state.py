@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 from memlane import config
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.disk import files, locks, packing
+from memlane.disk import files, journal_errors, locks, packing
 from memlane.exchange.remotes import SHARED
 
 FOLDER = "sync"
@@ -187,11 +187,11 @@ def made(bank: Path) -> Iterator[State]:
     try:
         state = State(path)
     except sqlite3.Error as error:
-        raise _damaged(path) from error
+        raise _damaged(path, error) from error
     try:
         yield state
     except sqlite3.Error as error:
-        raise _damaged(state.path) from error
+        raise _damaged(state.path, error) from error
     finally:
         state.close()
 
@@ -203,7 +203,13 @@ def _there(bank: Path) -> Path | None:
     return None
 
 
-def _damaged(path: Path) -> StorageError:
+def _damaged(path: Path, error: sqlite3.Error) -> StorageError:
+    if journal_errors.is_full(error):
+        return StorageError(
+            f"The disk that {path.parent.parent} is on is full.",
+            hint="Free some space, then try again.",
+            code="disk_full",
+        )
     return StorageError(
         "What is known of this bank's remotes cannot be read or written.",
         hint=f"Check the disk. If the file is damaged, delete it and add the remotes again: {path}",
