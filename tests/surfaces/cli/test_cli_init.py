@@ -138,3 +138,11 @@ def test_the_users_own_bank_says_when_an_earlier_one_is_used(run: Run, home: Pat
 def test_init_user_in_a_project_names_the_users_own_bank(run: Run, home: Path) -> None:
     run("init")
     assert run("init", "--user").out == f"{home / '.local/share/memlane/bank'}\n"
+
+
+def test_whoever_makes_a_bank_in_an_obsidian_vault_is_told_how_its_notes_come_in(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / "Elephants.md").write_text("Elephants never forget.")
+    assert "this is an Obsidian vault, whose notes are not read here; `memlane import .`" in run("init").err
+    assert run("import", ".").code == 0
+    assert "Elephants" in run("list").out

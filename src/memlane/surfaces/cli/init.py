@@ -63,6 +63,8 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, backfil
         say(said)
     if joined:
         _say_joined(joined)
+    if not user and (folder / ".obsidian").is_dir():
+        say("this is an Obsidian vault, whose notes are not read here; `memlane import .` in its folder takes them in")
     print_line(str(settings.root))
     if not user:
         backfill_here(settings, backfills)
