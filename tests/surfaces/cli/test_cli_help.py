@@ -13,6 +13,7 @@ import click
 import pytest
 
 from commands import Run
+from memlane import Bank
 from memlane.surfaces.cli import COMMANDS, MORE, NOW, app
 
 ROOT = Path(__file__).parents[3]
@@ -141,3 +142,11 @@ def test_every_command_can_print_json() -> None:
     assert [
         name for name, command in every_command() if not any("--json" in option.opts for option in command.params)
     ] == ["ui", "mcp"]  # which speak to a browser, and a protocol of its own
+
+
+def test_mv_is_what_renames_a_note_and_not_what_moves_the_bank(run: Run) -> None:
+    assert "Did you mean 'rename'?" in run("mv", "a", "b").err
+
+
+def test_a_log_of_tokens_that_nobody_has_used_says_so(run: Run, bank: Bank) -> None:
+    assert run("token", "log").err == "nothing was done with tokens yet\n"

@@ -120,7 +120,7 @@ class App(click.Group):
                 ) from None
             from difflib import get_close_matches
 
-            close = get_close_matches(args[0], COMMANDS, 1)
+            close = ["rename"] if args[0] == "mv" else get_close_matches(args[0], COMMANDS, 1)  # `move` takes the bank
             if not close:
                 raise
             raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None

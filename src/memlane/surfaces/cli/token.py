@@ -157,6 +157,8 @@ def log(ctx: click.Context, limit: int, name: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
+    if not found:
+        say("nothing was done with tokens yet" if not name else "nothing was done with tokens of that name yet")
     keys = ("at", "who", "what", "outcome")
     print_rows((*(str(line.get(key, "")) for key in keys), " ".join(map(str, line.get("ids", ())))) for line in found)
 
