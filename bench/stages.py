@@ -35,6 +35,7 @@ from memlane.bank import Bank as BankClass
 from memlane.index import closeness
 from memlane.index.store import Index
 from memlane.recall import finding, leaving, search
+from memlane.recall.layout import Layout
 from search import paragraphs, spent, write_notes
 
 QUERIES = 60
@@ -42,7 +43,7 @@ ROUNDS = 4
 STAGES: tuple[tuple[str, tuple[tuple[Any, str], ...]], ...] = (
     ("is anything new on the disk", ((Index, "refresh"),)),
     ("what the query says", ((search, "parse"), (search, "spans"))),
-    ("filters", ((search, "_allowed"),)),
+    ("filters", ((Layout, "passing"),)),
     ("words: postings read", ((Index, "postings"),)),
     ("words: scored", ((search, "_word_scores"),)),
     ("vector of the query", ((search, "_query_vector"),)),

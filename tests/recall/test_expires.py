@@ -10,6 +10,7 @@ from commands import Run
 from memlane import Bank
 from memlane.core.dates import utc_now
 from memlane.core.errors import Conflict, InvalidInput, NotFound
+from memlane.recall.search import search
 
 GONE = timedelta(seconds=-1)
 
@@ -48,6 +49,24 @@ def test_one_that_expires_while_the_bank_is_open_goes(bank: Bank) -> None:
     assert bank.search("heron pond") == []
     bank.update(made.id, expires=utc_now() + timedelta(days=1))
     assert [hit.memory.id for hit in bank.search("heron pond")] == [made.id]
+
+
+def test_one_that_expires_between_two_questions_with_the_same_filters_is_in_the_first_answer_alone(bank: Bank) -> None:
+    bank.add("The heron pond is closed.", title="closed", expires="1h")
+    bank.add("The heron pond has three gates.", title="gates")
+    bank.search("heron pond")  # indexed
+
+    def found(hours: int) -> list[str]:
+        now = utc_now() + timedelta(hours=hours)
+        hits = search(bank.index, "heron pond", filters={"lane": "notes"}, now=now)
+        return sorted(hit.memory.title for hit in hits)
+
+    assert [found(0), found(0), found(2), found(0)] == [
+        ["closed", "gates"],
+        ["closed", "gates"],
+        ["gates"],
+        ["closed", "gates"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,6 +17,7 @@ from memlane.index.store import Index
 K1, B = 0.9, 0.4  # BM25's
 TIES = 1_000  # of memories that are equal, only so many are looked at together
 NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
+PASSED = 8  # filters that were asked with last, of which it is kept what passes them
 KEPT = 500_000  # postings that are kept, of the terms asked for last: some 15 MB
 _FEW_ROWS = 64
 _SORTED = 1_000  # scores: sorting so many takes no longer than choosing which to sort
@@ -27,6 +30,14 @@ class Posted(NamedTuple):
     shares: Array
     rows: Array
     row_shares: Array
+
+
+class Passed(NamedTuple):
+    """Whether each memory passes some filters, from one moment to another: then one expires."""
+
+    rows: Array
+    since: float
+    until: float
 
 
 @dataclass(slots=True)
@@ -59,6 +70,7 @@ class Layout:
     kept: dict[str, Posted] = field(default_factory=dict)  # the terms asked for last
     room: int = KEPT  # for more of them
     meant: dict[str, str] = field(default_factory=dict)  # what misspelt words were taken for
+    passed: dict[str, Passed] = field(default_factory=dict)  # by filters
 
     @classmethod
     def of(cls, columns: Columns) -> Self:
@@ -152,6 +164,25 @@ class Layout:
         at = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
         rows, whole = rows[at], np.add.reduceat(weights, at)
         return Posted(chunks, shares, rows, whole / (whole + self.whole_norm[rows]))
+
+    def passing(self, index: Index, filters: Mapping[str, Any], now: datetime) -> Array:
+        """Whether each memory may be found by a question with these filters; not to be changed.
+
+        Who asks again mostly asks with the same ones, so that the last answers are kept.
+        """
+        if not filters:
+            return self.living
+        asked, moment = repr(filters), now.timestamp()
+        known = self.passed.pop(asked, None)
+        if known is None or not known.since <= moment < known.until:
+            passing = index.passing({**filters, "now": now})
+            rows = self.living if passing is None else self.living & passing[self.start]
+            [(end,)] = index.rows("SELECT min(at) FROM expiring WHERE at > ?", moment)
+            known = Passed(rows, moment, math.inf if end is None else end)
+            if len(self.passed) >= PASSED:
+                self.passed.pop(next(iter(self.passed)))
+        self.passed[asked] = known  # last, so that it stays
+        return known.rows
 
     def having(self, index: Index, term: str) -> Array:
         """Whether each memory has a term."""

@@ -132,7 +132,7 @@ def _search(
     if not columns.used:
         return []
     layout = layout_of(index, columns)
-    allowed = _allowed(index, layout, filters, now)
+    allowed = layout.passing(index, filters, now)
     required = [Phrase.of(index, layout, phrase) for phrase in query.phrases]
     excluded = [Phrase.of(index, layout, words) for words in query.without]
     for phrase in required:
@@ -323,15 +323,6 @@ def _middle(values: Array) -> Array:
     values = np.sort(values)
     middle: Array = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
     return middle
-
-
-# -- which memories may be found
-
-
-def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any], now: datetime) -> Array:
-    """Which memories may be found at all."""
-    passing = index.passing({**filters, "now": now}) if filters else None
-    return layout.living if passing is None else layout.living & passing[layout.start]
 
 
 def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) -> Iterator[tuple[int, int]]:
