@@ -125,6 +125,18 @@ def test_recent_memories_score_higher_by_the_factor(tmp_path: Path) -> None:
         assert hit.score == pytest.approx(hit.why["base"] * hit.why["recency"], abs=1e-3)
 
 
+def test_a_new_memory_may_overtake_any_number_of_older_ones(tmp_path: Path) -> None:
+    bank = Bank.init(tmp_path)
+    for number in range(60):
+        bank.add(f"The deploy script needs key {number}.", created_at=utc_now() - timedelta(days=30))
+    new = bank.add("The deploy went well.", title="new")
+    bank.close()
+    for factor, first in ((1.0, False), (30.0, True)):
+        with Bank.open(tmp_path, memory__recency_boost_factor=factor) as bank:
+            [hit] = bank.search("deploy script key", limit=1)
+            assert (hit.memory.id == new.id) is first
+
+
 def test_the_window_of_recency_ends_with_its_last_day(tmp_path: Path) -> None:
     """S003-31: the seventh day counts to its end, the eighth does not."""
     bank = Bank.init(tmp_path)
