@@ -196,15 +196,17 @@ class Index:
         Raises StorageError when the index cannot be used for another reason: a lock, a full disk.
         """
         for attempt in range(2):
+            looked = look or attempt > 0
             try:
                 try:
-                    if look or attempt:
+                    if looked:
                         self.refresh(wait=wait, force=force)
                 except sqlite3.OperationalError as error:
                     if not database.is_busy(error):
                         raise
-                    self.complete, self._seen = False, None  # what is there can be read, perhaps
-                return (_asked_in_passing if in_passing else _asked)(self, question)
+                    # what is there can be read, perhaps
+                    self.complete, self._seen, looked = False, None, False
+                return _asked_in_passing(self, question, looked) if in_passing else _asked(self, question)
             except MemlaneError:
                 raise
             except (sqlite3.Error, *_WRONG_ROWS) as error:
@@ -517,19 +519,22 @@ def _asked(index: Index, question: Callable[[], T]) -> T:
         return question()
 
 
-def _asked_in_passing(index: Index, question: Callable[[], T]) -> T:
+def _asked_in_passing(index: Index, question: Callable[[], T], looked: bool) -> T:
     """The answer of one moment to a question about chunks, while others may write.
 
     A snapshot keeps a writer waiting, and a writer that waits keeps all others from reading, so that none should
     last as long as a search. Memories are never changed in place, and new ones have numbers beyond those of the
     columns. So an answer that is made of the columns of a moment is that moment's, unless something was deleted or
-    renumbered before it was complete: then it is asked for again, in a snapshot.
+    renumbered before it was complete: then it is asked for again, in a snapshot. That moment is the one of a look
+    just before, where nothing has been written since the last question.
     """
     with index._alone():
-        with index.snapshot():
-            index.columns()
-            now = index._now()
-            now.lasting = now.lasting or index._db.execute(_LASTING).fetchone()
+        now = index._read
+        if not (looked and now.lasting and now.version == index._marked and now.columns is index._columns):
+            with index.snapshot():
+                index.columns()
+                now = index._now()
+                now.lasting = now.lasting or index._db.execute(_LASTING).fetchone()
         index._held = True
         try:
             answer = question()
