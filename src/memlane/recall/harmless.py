@@ -28,6 +28,8 @@ MOST, MOST_OF_MANY = 64 * 1024, 16 * 1024 * 1024  # bytes of a file; then it beg
 MOST_APART = {"pages": 4 * 1024 * 1024}  # of one that is noted anew, all of it, after every deletion
 _MARK = 33  # bytes of a line of such a file
 _SOURCES = ("core", "gate", "gate/secrets")  # where the rules are written
+_MANY_PLAIN, _LONG = 1_000, 4_000  # texts without instructions that are remembered, and characters of the longest
+_plain: set[str] = set()
 _kept: dict[str, tuple[bytes, set[bytes]]] = {}  # by place: the key and what is noted
 
 
@@ -62,8 +64,17 @@ def passing(
 
 def suspicious(bank: Bank, memory: Memory) -> tuple[str, ...]:
     """As `memory.suspicious`."""
-    (passes,) = passing(bank, "instructions", [memory.words], lambda _: not memory.suspicious)
-    return () if passes else memory.suspicious
+    words = memory.words
+    if words in _plain:  # who asks again sees much of the same
+        return ()
+    (passes,) = passing(bank, "instructions", [words], lambda _: not memory.suspicious)
+    if not passes:
+        return memory.suspicious
+    if len(_plain) >= _MANY_PLAIN:
+        _plain.clear()
+    if len(words) <= _LONG:
+        _plain.add(words)
+    return ()
 
 
 def _note(place: str, most: int, key: bytes, marks: set[bytes]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 from memlane.index.languages import english
@@ -24,7 +26,11 @@ _NOT_WORD = lazily(r"(?:^|(?<=\s))-(\w[\w./+#@:'’-]*)")
 
 
 def parse(query: str) -> Query:
-    rest = shortened(query)
+    return _parsed(shortened(query))
+
+
+@lru_cache(256)  # what is searched for is asked about in several ways: for a list, for a prompt, in a bank below
+def _parsed(rest: str) -> Query:
     without = _NOT_PHRASE.findall(rest)
     rest = _NOT_PHRASE.sub(" ", rest)
     phrases = [phrase.strip() for phrase in _PHRASE.findall(rest) if phrase.strip()]
