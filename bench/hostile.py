@@ -1,15 +1,17 @@
 """What the texts that hurt most cost every parser, in CPU time, and how that grows with the text.
 
-    python bench/hostile.py [--kilobytes 50 200] [--only PARSER] [--pieces 200] [--seed 1] [--worst 1]
+    python bench/hostile.py [--kilobytes 50 200] [--only PARSER] [--pieces 200] [--seed 1] [--worst 1] [--seconds 20]
 
 The parsers and some hundred hostile texts are those of tests/hostile_texts.py. The secret scanner and the marks for
 instructions are also given their own words, over and over: each keyword of a rule, each word of a credential's name,
 the signs and encodings that rules look for, and `--pieces` of these put together at random; some of them also with
 numbers in between, because what stands there twice is judged once.
 
-Every text is read at the smaller size, and the slowest of each parser at the larger one. Prints Markdown and ends with
-exit code 1 when a parser takes more than a second for a megabyte, the secret scanner more than four milliseconds for a
-kilobyte, or one more than twice as long for a kilobyte of the larger text.
+Every text is read at the smaller size, and the slowest of each parser at the larger one. A parser is given texts for
+`--seconds`, in an order that depends on the seed, so that the whole ends in some minutes; the table says how many it
+was given, and `--seconds 0` gives it all of them. Prints Markdown and ends with exit code 1 when a parser takes more
+than a second for a megabyte, the secret scanner more than four milliseconds for a kilobyte, or one more than twice as
+long for a kilobyte of the larger text.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -74,18 +77,32 @@ def _numbered(piece: str) -> Make:
 
 
 def measured(
-    only: str, sizes: tuple[int, int], pieces: int, seed: int
-) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:
-    """Each parser, and for each text the milliseconds for a kilobyte at both sizes, the worst first."""
+    only: str, sizes: tuple[int, int], pieces: int, seed: int, seconds: float
+) -> Iterator[tuple[str, str, list[tuple[float, float, str]]]]:
+    """Each parser, how many texts it was given, and for the worst of them the milliseconds for a kilobyte at both
+    sizes.
+    """
     small, large = (size * 1024 for size in sizes)
     for name, parser in PARSERS.items():
         if only not in name:
             continue
         cpu(parser, "warm up: [[a]] ghp_ password = x\n")
         texts = HOSTILE | (own_texts(pieces, seed) if name in OWN else {})
-        rows = sorted(((_ms(parser, make(small)), what) for what, make in texts.items()), reverse=True)
+        order = [*texts]
+        random.Random(seed).shuffle(order)
+        rows: list[tuple[float, str]] = []
+        began = time.monotonic()
+        for what in order:
+            if seconds and time.monotonic() - began > seconds:
+                break
+            rows.append((_ms(parser, texts[what](small)), what))
+        rows.sort(reverse=True)
         worst = [(_ms(parser, texts[what](large)), ms, what) for ms, what in rows[:3]]
-        yield name, [(ms, grown, what) for grown, ms, what in sorted(worst, reverse=True)]
+        yield (
+            name,
+            f"{len(rows)} of {len(texts)}",
+            [(ms, grown, what) for grown, ms, what in sorted(worst, reverse=True)],
+        )
 
 
 def _ms(parser: Callable[[str], object], text: str) -> float:
@@ -103,17 +120,19 @@ def main() -> int:
     options.add_argument("--pieces", type=int, default=200, help="how many texts of random pieces")
     options.add_argument("--seed", type=int, default=1, help="another seed makes other ones")
     options.add_argument("--worst", type=int, default=1, help="how many texts of each parser are printed, at most 3")
+    options.add_argument("--seconds", type=float, default=20, help="how long a parser is given texts; 0: all of them")
     chosen = options.parse_args()
     small, large = chosen.kilobytes
-    print(f"| parser | ms per KB, {small} KB | {large} KB | growth | the worst text |\n|---|---:|---:|---:|---|")
+    print(f"| parser | ms per KB, {small} KB | {large} KB | growth | texts | the worst text |")
+    print("|---|---:|---:|---:|---:|---|")
     slow = 0
-    for name, rows in measured(chosen.only, (small, large), chosen.pieces, chosen.seed):
+    for name, given, rows in measured(chosen.only, (small, large), chosen.pieces, chosen.seed, chosen.seconds):
         for ms, grown, what in rows[: chosen.worst]:
             ratio = grown / max(ms, 0.001)
             is_slow = grown > LIMITS.get(name, LIMIT) or (ratio > GROWTH and grown > LIMIT / 10)
             slow += is_slow
             shown = what.replace("|", "\\|")
-            print(f"| {name} | {ms:.2f} | {grown:.2f} | {ratio:.1f}{' !' * is_slow} | {shown} |", flush=True)
+            print(f"| {name} | {ms:.2f} | {grown:.2f} | {ratio:.1f}{' !' * is_slow} | {given} | {shown} |", flush=True)
     return slow > 0
 
 
