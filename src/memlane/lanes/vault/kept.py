@@ -317,7 +317,8 @@ def write(path: str, data: bytes, known: Known, scopes: Mapping[str, Shelves], r
 
     places = {id: place for place, id in enumerate(ids)}
     order, labels = _ordered(known, ids, places)
-    checksums = sorted(zip(map(_checksum, ids), range(len(ids)), strict=True))
+    checksums = [*map(_checksum, ids)]
+    by_checksum = sorted(range(len(ids)), key=checksums.__getitem__)
     topics = [(scope, topic, list(own)) for (scope, topic), own in known.registers().items() if own]
     spans: dict[str, dict[str, tuple[int, int]]] = {}
     together = array("I")
@@ -336,8 +337,8 @@ def write(path: str, data: bytes, known: Known, scopes: Mapping[str, Shelves], r
         "digest": sha256(data).hexdigest(),
         "known": [*(put(json.dumps(value).encode()) for value in (ids, topics, spans)), put(together.tobytes())],
         "order": put(order.tobytes()),
-        "checksums": put(array("I", [checksum for checksum, _ in checksums]).tobytes()),
-        "by_checksum": put(array("I", [place for _, place in checksums]).tobytes()),
+        "checksums": put(array("I", map(checksums.__getitem__, by_checksum)).tobytes()),
+        "by_checksum": put(array("I", by_checksum).tobytes()),
         "starts": put(array("Q", [starts[number - 1] for number in numbers]).tobytes()),
         "numbers": put(array("I", numbers).tobytes()),
         "said": put(b"".join(_all_said(known, active))),
