@@ -36,6 +36,7 @@ from memlane.core.model import OBJECTED, PROPOSED, UNCONFIRMED, Draft, Memory
 from memlane.core.text import first_line, slug
 from memlane.core.values import dataclass, replace
 from memlane.disk import files, journal
+from memlane.disk.forgotten import as_known
 from memlane.disk.names import PRIVATE
 from memlane.gate.changes import renews, repeats, tells_of_change, what_is_new
 from memlane.gate.likeness import tokens
@@ -106,7 +107,7 @@ def store(bank: Bank, candidates: Iterable[Candidate], solved: Sequence[tuple[st
             if users and _says(users, candidate.text):
                 done += Stored(known=1)
             else:
-                with bank.tombstones.private.as_known():
+                with as_known(bank.tombstones.private):
                     done += _settled(bank, candidate, binned)
         done += Stored(closed=_closed_by(bank, solved))
         if done.memories and (watch := bank.watch):

@@ -233,18 +233,6 @@ class ForgottenTexts:
             self._say(each, lines)
         return max((record.day for records in found.values() for record in records), default=None)
 
-    @contextmanager
-    def as_known(self) -> Iterator[None]:
-        """What others forget from here on, nobody inside says is wanted: they have asked before, and do not know."""
-        names: frozenset[str] = frozenset()
-        with suppress(StorageError):  # whoever says that something is wanted is told
-            names = frozenset(record.name for each in self._each() for record in each._records)
-        token = _known.set((self, names))
-        try:
-            yield
-        finally:
-            _known.reset(token)
-
     def note_dropped(self, stones: Iterable[bytes], scope: str = "") -> None:
         """Remember lines that leave `tombstones.jsonl`, so that nobody brings them back. Raises StorageError."""
         new = [stone for stone in dict.fromkeys(stones) if not self.was_dropped(stone)]
@@ -490,6 +478,19 @@ class ForgottenTexts:
         if data:
             files.append_lines(to or self.path or "", data.encode())
         self._read()
+
+
+@contextmanager
+def as_known(texts: ForgottenTexts) -> Iterator[None]:
+    """What others forget from here on, nobody inside says is wanted: they have asked before, and do not know."""
+    names: frozenset[str] = frozenset()
+    with suppress(StorageError):  # whoever says that something is wanted is told
+        names = frozenset(record.name for each in texts._each() for record in each._records)
+    token = _known.set((texts, names))
+    try:
+        yield
+    finally:
+        _known.reset(token)
 
 
 def hashed_id(key: bytes, id: str) -> str:

@@ -20,6 +20,7 @@ from memlane.core.front_matter import find_front
 from memlane.core.model import Draft, Memory, Problem
 from memlane.core.text import newline_of
 from memlane.disk import files
+from memlane.disk.forgotten import as_known
 from memlane.history.origin import review
 from memlane.lanes import open_lane, readable
 from memlane.recall.address import Place, find, get
@@ -106,7 +107,7 @@ def _change(bank: Bank, page: Opened, old: str, new: str) -> Memory:
         if "[REDACTED:" in old:
             how = "[REDACTED:…] stands for a value that is not shown; give a passage beside it"
         raise InvalidInput(why, hint=f"{how}: `memlane get {gate.shown(page.id)}` shows the text.")
-    with bank.tombstones.private.as_known():
+    with as_known(bank.tombstones.private):
         if bank.tombstones.any():
             with suppress(NotFound):  # what is damaged is no memory yet
                 bank.tombstones.refuse_forgotten(get(bank, page.id), gate.shown(page.id))

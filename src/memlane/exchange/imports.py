@@ -30,6 +30,7 @@ from memlane.core.front_matter import find_front, load_front
 from memlane.core.model import Draft, Memory
 from memlane.core.progress import tell
 from memlane.disk import journal
+from memlane.disk.forgotten import as_known
 from memlane.disk.names import PRIVATE
 from memlane.exchange import importers, restoring
 from memlane.exchange.importers import Found, Item, Skipped
@@ -135,7 +136,7 @@ def _outcome(bank: Bank, item: Found, take: Take) -> Outcome:
         try:
             journal.step()
             # what is imported is somebody's text, and not the user's word
-            with journal.unattended(), bank.tombstones.private.as_known():
+            with journal.unattended(), as_known(bank.tombstones.private):
                 return take(item)
         except MemlaneError as error:
             status = "refused" if isinstance(error, Refused | InvalidInput) else "problem"

@@ -20,6 +20,7 @@ from memlane.core.front_matter import FrontMatterError, edit_front
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.values import NamedTuple
 from memlane.disk import files
+from memlane.disk.forgotten import as_known
 from memlane.disk.tombstones import Tombstones
 from memlane.gate import Check
 
@@ -146,7 +147,7 @@ def unless_forgotten(tombstones: Tombstones, fetch: Callable[[], Memory]) -> Ite
 
     Raises InvalidInput where it is held back because something like it was forgotten, and whatever `fetch` raises.
     """
-    with tombstones.private.as_known():
+    with as_known(tombstones.private):
         if tombstones.any():
             memory = fetch()
             tombstones.refuse_forgotten(memory, gate.shown(memory.id))

@@ -108,7 +108,7 @@ class NoteLane:
     def read_memory(self, filename: str) -> dict[str, Any]:
         """The whole file, front matter included."""
         path = self._given(filename)
-        if self.tombstones.forgotten(self._body(path), f"notes:{self._native(path)}"):
+        if self.tombstones.forgotten(_body(self, path), f"notes:{self._native(path)}"):
             raise NotFound(
                 "The note says what was forgotten, and is held back.", hint="`memlane doctor --only damage` names it."
             )
@@ -261,7 +261,7 @@ class NoteLane:
             if name == f"{native}.md":
                 path = inside(self.root, *name.split("/"))
                 self._refuse_namesake(path)
-                self.tombstones.lift(self._body(trashed), forgotten=False)
+                self.tombstones.lift(_body(self, trashed), forgotten=False)
                 files.move(trashed, path)
                 written.note_back(path, files.read_bytes(path))
                 return self.fetch(native)
@@ -370,15 +370,11 @@ class NoteLane:
     def _trash(self, path: str) -> Removed:
         now = self.clock()
         with files.locked(path):  # so that nobody appends to what is on its way out
-            body = self._body(path)
+            body = _body(self, path)
             moved = trash.put(path, self.root, now)
         id = f"notes:{self._native(path)}"
         self.tombstones.bury((id, body))
         return Removed(id, "trash", Path(moved), now)
-
-    def _body(self, path: str) -> str:
-        """The text of a note's file; "" when it cannot be read."""
-        return "".join(self.answers.texts_in(path))
 
     def _just_written(self, path: str, remarks: tuple[str, ...]) -> Memory:
         """The note that was just written. It is wanted, even if the same text was deleted before."""
@@ -465,6 +461,11 @@ class NoteLane:
         if remembered := self._namesakes.get(folder):
             remembered[1].add(folded(name))
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
+
+
+def _body(lane: NoteLane, path: str) -> str:
+    """The text of a note's file; "" when it cannot be read."""
+    return "".join(lane.answers.texts_in(path))
 
 
 def _own_keys(changes: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
