@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from memlane import config
 from memlane.care.sync import forgetting, lineage, local, parts, scopes, travel
+from memlane.care.sync.coming import (
+    Coming,
+    either,
+    is_our_past,
+    is_shared,
+    is_written_here,
+    note_origins,
+    recognize,
+    told_of,
+)
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.sieve import Sieve
 from memlane.care.sync.state import Known, Settings, State, digest
 from memlane.care.sync.travel import Place
 from memlane.core import progress
 from memlane.core.errors import InvalidInput, StorageError
-from memlane.core.invisible import visible
-from memlane.disk import names, tombstones, written
+from memlane.disk import names, tombstones
 from memlane.exchange.remotes import Entry, Remote, TooLarge, exchanged
-from memlane.history.journaled import earlier, own_name
+from memlane.history.journaled import own_name
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
 
@@ -30,34 +37,10 @@ MOST_FILES, MOST_BYTES = 100_000, 2 << 30  # that one sync takes from a remote
 MOST_ENTRIES = 2_000_000  # that a remote lists
 EVERY = 100  # files between two words on how far it is
 BATCH_FILES, BATCH_BYTES = 1000, 4 << 20  # that are fetched, or sent, at once
-_EARLIER = 100  # contents of a file that are looked at where it seems to come from here
 _AGAIN = "could not be written"
 _LIKE = "is like something that was forgotten"
 APART = "both sides changed it, and it cannot be merged"
 TWIN = "has a name that differs from another one only in case or Unicode form"
-
-
-@dataclass(slots=True)
-class _Coming:
-    """What the remote has of a file (`data`, None for nothing), judged: what of it may be written here (`theirs`), why
-    the rest may not, and what both sides had in common.
-    """
-
-    place: Place
-    entry: Entry
-    data: bytes | None
-    full: bytes | None  # without what was forgotten
-    is_cut: bool  # whether that is less, and what is gone was forgotten itself
-    theirs: bytes | None
-    reasons: tuple[str, ...]
-    before: Known | None
-    base: bytes | None
-    known: Known  # of the file, once it is written
-    said: lineage.Lineage
-    have: lineage.Lineage = field(default_factory=dict)  # of what is here
-    is_forked: bool = False  # whether somebody else has counted under our name, or one that we had
-    is_shared: bool = False  # whether others can have all that it was merged with
-    told: str = ""  # the lineage of what is written
 
 
 class Receiving:
@@ -228,31 +211,9 @@ class Receiving:
         """Whether a name is free for this file, or is made so."""
         folded = names.folded(path)
         twin = self.taken.setdefault(folded, path)
-        if twin != path and not self._gives_way(twin, path):
+        if twin != path and not _gives_way(self, twin, path):
             return False
         self.taken[folded] = path
-        return True
-
-    def _gives_way(self, twin: str, path: str) -> bool:
-        """Whether a file makes room for one whose name differs from its own in case alone: the plainer name has it, for
-        every member, so that nobody can take a name away by another spelling. What was written or changed here stays.
-        """
-        place = travel.place_of(self.bank, twin)
-        if path != names.folded(path) or not isinstance(place, Place):
-            return False
-        for known in [each for each in self.known.values() if each.path == twin]:
-            base = self._base(known)
-
-            def decide(now: bytes | None, base: bytes | None = base) -> bytes | None:
-                return None if now == base and not _is_ours(now) else now
-
-            ours, after = local.settle(self.bank, place, decide)
-            if after is not None:
-                return False
-            if ours is not None:
-                self._wrote(place, None)
-            known.held, known.stamp = TWIN, ""
-            self._save(known, None)
         return True
 
     def _take_all(self, entries: Iterable[tuple[Entry, Place | str]], done: int) -> None:
@@ -277,7 +238,7 @@ class Receiving:
     def _take_batch(self, batch: list[tuple[Place, Entry]]) -> None:
         asked = [entry for _, entry in batch]
         found = {(entry.scope, entry.path): (entry, data) for entry, data in self.remote.get_many(asked)}
-        new: list[_Coming] = []
+        new: list[Coming] = []
         try:
             for place, entry in batch:
                 if (entry.scope, entry.path) not in found:  # larger than it was, or gone
@@ -297,14 +258,14 @@ class Receiving:
         """Whether a file can be written without a look at what is there, or at others of its lane."""
         return not (place.is_log or place.shares_files) and travel.is_gone(place.file)
 
-    def _write_new(self, comings: Collection[_Coming]) -> None:
+    def _write_new(self, comings: Collection[Coming]) -> None:
         """`_merge` for files that are not here, with one wait for the disk instead of several for each."""
         after: dict[Place, bytes | None] = {}
         with self.state.transaction():
             for coming in comings:
-                _recognize(self.name, self.state, coming)
+                recognize(self.name, self.state, coming)
                 after[coming.place] = self._decided(coming, None)
-        _note_origins(self.settings.mine, ((coming, None, after[coming.place]) for coming in comings))
+        note_origins(self.settings.mine, ((coming, None, after[coming.place]) for coming in comings))
         made = local.create_all({place: data for place, data in after.items() if data is not None})
         with self.state.transaction():
             for coming in comings:
@@ -353,7 +314,7 @@ class Receiving:
                 hint=f"If you expect that, `memlane sync {self.name}` goes on.",
             )
 
-    def _judged(self, place: Place, entry: Entry, data: bytes | None) -> _Coming:
+    def _judged(self, place: Place, entry: Entry, data: bytes | None) -> Coming:
         """What the remote has of a file, None for nothing, as it may come in."""
         place = self._part(place, entry.scope)
         full = self.sieve.remembered(place, data)
@@ -374,9 +335,9 @@ class Receiving:
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons), lineage=entry.lineage)
         known.unsent = before.unsent if before else ""
         said = lineage.parsed(entry.lineage)
-        return _Coming(place, entry, data, full, is_cut, theirs, reasons, before, base, known, said)
+        return Coming(place, entry, data, full, is_cut, theirs, reasons, before, base, known, said)
 
-    def _decided(self, coming: _Coming, ours: bytes | None) -> bytes | None:
+    def _decided(self, coming: Coming, ours: bytes | None) -> bytes | None:
         """What becomes of what is here; noted before it is written. Raises Unmergeable."""
         place, base, theirs, said = coming.place, coming.base, coming.theirs, coming.said
         have = coming.have = self._looked_at(place, ours)
@@ -385,8 +346,8 @@ class Receiving:
         forked = coming.is_forked
         if said and lineage.covers(have, said) and not coming.reasons and not forked:
             # nearly always it is old: it came from here, or over another remote before
-            alike = said == have and _is_shared(self.sieve, place, ours)
-            return self._noted(coming, ours, _either(ours, theirs) if alike else ours)
+            alike = said == have and is_shared(self.sieve, place, ours)
+            return self._noted(coming, ours, either(ours, theirs) if alike else ours)
         # with several remotes, what changed at one of them may lack what another one brought: no side is the later
         # but whoever deletes a file has seen what it held: a deletion of just what the other side has is one
         there = ours is not None and theirs is not None
@@ -394,29 +355,29 @@ class Receiving:
         apart = bool(self.several and said and there and not knew and base in (ours, theirs))
         if ours is None and theirs is not None and theirs == base and said and self.sieve.is_wanted(place, theirs):
             base = None  # somebody has deleted it, too, and restored it: that is a change, though nothing of it shows
-        if is_our_past := _is_our_past(self.bank, self.state, coming, ours):
+        if is_past := is_our_past(self.bank, self.state, coming, ours):
             base, apart = theirs, False  # what is here was made of it, though we do not know that we sent it
         # or it was made of what is here, which came over another remote: what this one had before does not count
         counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
-        later = said and not counts and not forked and self._is_later(place, ours, said, have)
+        later = said and not counts and not forked and _is_later(self, place, ours, said, have)
         after = parts.merged(
             self.bank, self.state, place, ours if later else base, ours, theirs, {} if forked else said, apart=apart
         )
         if after not in (ours, theirs):
             after = self.sieve.without_gone(place, after)
-        coming.is_shared = after == theirs or (not is_our_past and _is_shared(self.sieve, place, ours))
+        coming.is_shared = after == theirs or (not is_past and is_shared(self.sieve, place, ours))
         return self._noted(coming, ours, after)
 
-    def _noted(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> bytes | None:
+    def _noted(self, coming: Coming, ours: bytes | None, after: bytes | None) -> bytes | None:
         if after != ours:
-            coming.told = _told(self.state, coming, ours, after)
+            coming.told = told_of(self.state, coming, ours, after)
             self.state.intend(self.name, coming.known, coming.theirs, after, coming.told)
         return after
 
-    def _merge(self, coming: _Coming) -> bool:
+    def _merge(self, coming: Coming) -> bool:
         """Merge what comes into what is here; False where that cannot be."""
         known = coming.before or Known(coming.entry.scope, coming.entry.path)
-        _recognize(self.name, self.state, coming)
+        recognize(self.name, self.state, coming)
         try:
             ours, after = local.settle(self.bank, coming.place, lambda ours: self._decided(coming, ours))
         except Unmergeable as error:
@@ -430,14 +391,14 @@ class Receiving:
             known.held = f"{_AGAIN}: {error}"
             self._save(known, coming.base)
             return False
-        _note_origins(self.settings.mine, [(coming, ours, after)])
+        note_origins(self.settings.mine, [(coming, ours, after)])
         self._settled(coming, ours, after)
         return True
 
-    def _settled(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> None:
+    def _settled(self, coming: Coming, ours: bytes | None, after: bytes | None) -> None:
         """A file here holds now what was made of what came."""
         place, known, theirs = coming.place, coming.known, coming.theirs
-        told = coming.told if after != ours else _told(self.state, coming, ours, after)
+        told = coming.told if after != ours else told_of(self.state, coming, ours, after)
         self.state.set_lineage(place.key, digest(after), told)
         if coming.is_forked:
             lineage.met(self.state, place.key, coming.said)
@@ -448,13 +409,6 @@ class Receiving:
         if after == theirs and coming.full == coming.data and not place.is_log:
             known.stamp = travel.stamp_of(place.file)
         self._save(known, theirs)
-
-    def _is_later(self, place: Place, ours: bytes | None, said: lineage.Lineage, have: lineage.Lineage) -> bool:
-        """Whether a content was made by somebody who had all that is here, and of it nothing stayed here alone."""
-        mine = self.state.me
-        if not lineage.covers(said, have) or said.get(mine, 0) != have.get(mine, 0):
-            return False
-        return ours is None or self._sendable(place, ours)[0] == ours
 
     def _sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
         """What of a content of ours may be sent, and why the rest may not."""
@@ -490,6 +444,37 @@ class Receiving:
         self.known[known.scope, known.path] = known
 
 
+def _gives_way(run: Receiving, twin: str, path: str) -> bool:
+    """Whether a file makes room for one whose name differs from its own in case alone: the plainer name has it, for
+    every member, so that nobody can take a name away by another spelling. What was written or changed here stays.
+    """
+    place = travel.place_of(run.bank, twin)
+    if path != names.folded(path) or not isinstance(place, Place):
+        return False
+    for known in [each for each in run.known.values() if each.path == twin]:
+        base = run._base(known)
+
+        def decide(now: bytes | None, base: bytes | None = base) -> bytes | None:
+            return None if now == base and not is_written_here(now) else now
+
+        ours, after = local.settle(run.bank, place, decide)
+        if after is not None:
+            return False
+        if ours is not None:
+            run._wrote(place, None)
+        known.held, known.stamp = TWIN, ""
+        run._save(known, None)
+    return True
+
+
+def _is_later(run: Receiving, place: Place, ours: bytes | None, said: lineage.Lineage, have: lineage.Lineage) -> bool:
+    """Whether a content was made by somebody who had all that is here, and of it nothing stayed here alone."""
+    mine = run.state.me
+    if not lineage.covers(said, have) or said.get(mine, 0) != have.get(mine, 0):
+        return False
+    return ours is None or run._sendable(place, ours)[0] == ours
+
+
 def _written(bank: Bank, place: Place, after: bytes) -> list[bytes | None]:
     """The content that a file was to get, if it has it, or had it when somebody changed it: the journal tells."""
     if digest(now := local.read(bank, place)) == after:
@@ -502,105 +487,3 @@ def _written(bank: Bank, place: Place, after: bytes) -> list[bytes | None]:
         if digest(was := kept.text(early.after)) == after:
             return [was] if digest(kept.text(late.before)) == after else []
     return []
-
-
-def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """What stays of two contents with the same changes in them.
-
-    Members who merged these in different orders have made something else of them: everybody keeps the same one.
-    """
-    if ours is None or theirs is None:
-        return ours
-    return max(ours, theirs, key=lambda data: (len(data), data))
-
-
-def _recognize(remote: str, state: State, coming: _Coming) -> None:
-    """Know whether what comes was counted, or sent, by us, and was made of what the remote had when we last looked: one
-    that was brought back from a backup has lost that. Where somebody else counts under our name, take another.
-    """
-    entry, said = coming.entry, coming.said
-    forked = lineage.forked(state, coming.place.key, said)
-    if state.me in forked:
-        state.take_new_name()  # else both would go on counting under one
-    coming.is_forked = bool(forked)
-    had = lineage.parsed(coming.before.lineage) if coming.before else {}
-    if said and not lineage.covers(said, had):
-        coming.base = None
-    if mine := state.sent(remote, entry.scope, entry.path):
-        seen, mark, then = mine
-        mine_is_in = mark and not coming.is_forked and lineage.covers(said, lineage.parsed(mark))
-        if seen == coming.known.seen or mine_is_in:
-            coming.base = then  # it arrived, though we were not told
-
-
-def _is_our_past(bank: Bank, state: State, coming: _Coming, ours: bytes | None) -> bool:
-    """Whether just this content became what is here, and came from here: what is known of remotes is from an old copy
-    of a disk, which does not tell that it was sent.
-    """
-    said, have = coming.said, coming.have
-    if coming.theirs is None or not lineage.is_our_own(state, coming.place.key, said):
-        return False
-    was_here = False
-    for before in islice(earlier(bank, coming.place.file, ours), _EARLIER):
-        parts.note_past(bank, state, coming.place, before)
-        was_here = was_here or before == coming.theirs
-    others = lineage.without_ours(state, said)
-    return was_here and lineage.covers(have, others) and not (have and lineage.covers(said, have))
-
-
-def _is_shared(sieve: Sieve, place: Place, ours: bytes | None) -> bool:
-    """Whether others can have all that is here of a file. Of files with many memories each makes something else:
-    it depends on what was ever there.
-    """
-    if place.is_log or not place.lane or place.shares_files:
-        return False
-    return ours is None or sieve.sendable(place, ours)[0] == ours
-
-
-def _note_origins(mine: bool, changes: Iterable[tuple[_Coming, bytes | None, bytes | None]]) -> None:
-    """Note whose the memories are that files get with this, and did not have: unless they were written here before.
-    Each comes with what its file held, and what it holds then.
-    """
-    kept = config.written()
-    whose: dict[str, str] = {}
-    for coming, before, after in changes:
-        if after is not None and after != before:
-            author = written.HERE if mine else _origin(coming.entry.author)
-            whose |= dict.fromkeys(_keys(coming.place, before, after), author)
-    if kept and whose:
-        kept.note({key: whose[key] for key in kept.unknown(whose)})
-
-
-def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
-    """The lineage of what was made of what is here and what came."""
-    have, said = coming.have, coming.said
-    path, is_old = coming.place.key, bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
-    if after == ours and (is_old or coming.reasons):
-        return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
-    if coming.reasons:  # what was held back is not in it
-        return lineage.told(state, path, have, changed=True)
-    # merged from what others have, too, it is nobody's change: whoever merges the same says the same of it. But of two
-    # numbers that were given under one name, the larger one does not tell that the other's changes are in it
-    is_nobodys = said and coming.is_shared and not coming.is_forked
-    # but whoever does not know what was forgotten has what we took out, and would take this for something old
-    changed = coming.is_cut or (after != coming.theirs and not is_nobodys)
-    return lineage.told(state, path, lineage.joined(have, said), changed=changed)
-
-
-def _is_ours(data: bytes | None) -> bool:
-    kept = config.written()
-    return data is not None and kept is not None and kept.what(written.key_of(data)) in written.OWN
-
-
-def _origin(author: str) -> str:
-    return f"{written.SYNC} {' '.join(visible(author).split())[:60]}".strip()
-
-
-def _keys(place: Place, before: bytes | None, after: bytes) -> list[str]:
-    """What the memories are known by that a file has now and did not have."""
-    if not place.lane:
-        return []
-    if not place.is_log:
-        return [written.key_of(after)]
-    had = set(local.lines_of(before or b""))
-    return [key for line in local.lines_of(after) if line not in had for key in written.record_keys(line)[0]]
