@@ -11,6 +11,7 @@ import pytest
 from memlane import Bank
 from memlane.care import sync
 from memlane.care.sync import receiving, state
+from memlane.core.errors import Conflict
 from memlane.disk import files
 from memlane.exchange import remotes
 from synced import TEAM, at_remote, contents, member, synced
@@ -398,3 +399,20 @@ def test_nobody_learns_the_name_of_what_is_in_a_scope_of_others(tmp_path: Path) 
     synced(ann, bob, rounds=2)
     assert [b"common-plan" in line for line in contents(bob)["anchors.jsonl"].splitlines()] == [True]
     assert b"first-common" in contents(ann)["anchors.jsonl"]
+
+
+def test_a_file_that_nobody_can_change_any_more_keeps_no_other_from_being_sent(tmp_path: Path) -> None:
+    """A member can give a file the last number that a folder knows."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    ann.add("The cache is warm after a minute.", title="Cache")
+    synced(ann)
+    (version,) = (path.parent for path in (tmp_path / "remote").rglob("entry") if b"Tuesdays" in path.read_bytes())
+    version.rename(version.with_name("9" * 18))
+    synced(bob)
+    bob.append("notes:deploy", "Not before holidays.")
+    bob.delete("notes:cache")
+    with pytest.raises(Conflict, match=r"deploy\.md is changed by others all the time"):
+        synced(bob)
+    assert "cache.md" not in at_remote(tmp_path)
+    assert not any(b"holidays" in path.read_bytes() for path in (tmp_path / "remote").rglob("entry"))

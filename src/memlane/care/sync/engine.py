@@ -120,9 +120,13 @@ class _Run(Receiving):
         total = len(new) + len(changed)
         changed = self._send_new(new, total) + changed
         stamped: list[Known] = []
+        stuck: Conflict | None = None
         for number, (place, stamp) in enumerate(changed, total - len(changed)):
-            if known := self._send(place, self._known_of(place), stamp):
-                stamped.append(known)
+            try:
+                if known := self._send(place, self._known_of(place), stamp):
+                    stamped.append(known)
+            except Conflict as error:  # it keeps no other from being sent
+                stuck = stuck or error
             if number % EVERY == 0:
                 progress.tell("sending", number, total)
         if total:
@@ -130,6 +134,8 @@ class _Run(Receiving):
         self.state.stamp(self.name, stamped)
         for known in gone:
             self._send_deletion(known)
+        if stuck:
+            raise stuck
         return self.done.sent != before
 
     def _part_anew(self) -> None:

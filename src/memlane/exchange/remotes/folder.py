@@ -185,6 +185,8 @@ class FolderRemote:
                 # The number comes first: taken after a look at the latest version, it could pass over one that somebody
                 # has published in between, and was told that it is there.
                 number = max(_numbers(home), default=0) + 1
+                if not _NUMBER.fullmatch(str(number)):  # somebody has taken the last one
+                    raise conflict(path)
                 before, _ = _latest(home, name) or (None, b"")
                 if expected != (_version(before) if before else None):
                     raise conflict(path, _version(before) if before else None)
