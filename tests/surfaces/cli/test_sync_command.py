@@ -124,6 +124,14 @@ def test_an_address_without_its_beginning_is_not_repeated(bank: Bank, run: Run, 
     )
 
 
+def test_a_scope_with_a_slash_is_told_why_it_cannot_be_shared(bank: Bank, run: Run, remote: Path) -> None:
+    done = run("sync", "add", "team", str(remote), "--scope", "team/a")
+    assert (done.code, done.err.partition("next: ")[2]) == (
+        2,
+        "Give it a shorter name, of letters, digits, spaces and punctuation, without slashes.\n",
+    )
+
+
 @pytest.mark.parametrize("name", ["add", "now", "remove", "status", "te am", ""])
 def test_a_word_of_the_command_is_no_name_of_a_remote(bank: Bank, run: Run, remote: Path, name: str) -> None:
     assert run("sync", "add", name, str(remote)).code == 2

@@ -184,7 +184,8 @@ def checked(what: str, name: str) -> str:
     if size > LONGEST or odd or (what != "path" and "/" in name):
         raise InvalidInput(
             f"This {what} cannot be shared: it is empty, too long, or has characters that not every remote can keep.",
-            hint="Give it a shorter name, of letters, digits, spaces and punctuation.",
+            hint="Give it a shorter name, of letters, digits, spaces and punctuation"
+            + (", without slashes." if what != "path" else "."),
         )
     return name
 
