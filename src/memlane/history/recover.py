@@ -78,14 +78,16 @@ def _at(bank: Bank, kept: Journal, reader: Reader, place: str) -> Iterator[Lost]
     own = kept.heads()
     heads = own if place == kept.home else kept.heads(place)
     derived = {own_name(bank, path) for name in NAMES if (path := bank.lane(name).answers.derived())}
+    changes: dict[int, Change | None] = {}  # one that brought ten thousand files takes long to read
     for name, entry in heads.items():
         if TRASH in name.split("/") or name in derived:
             continue
         here = own.get(name)
         if place != kept.home and here is not None and here.row > entry.row and not _is_lane(reader, name):
             continue  # changed or deleted here since; a lane that is a log is told line by line
-        change = kept.get(entry.change)
-        if change is not None:
+        if entry.change not in changes:
+            changes[entry.change] = kept.get(entry.change)
+        if change := changes[entry.change]:
             yield from _compared(bank, kept, reader, entry, change, place)
 
 
