@@ -12,7 +12,8 @@ changes    one row for each command, tool call or verb
 files      one row for each file that it changed: see journal.Row
 
 WAL, one transaction before each change: one fsync, any number of processes, and a kill or a loss of power leaves whole
-transactions alone. What is deleted is overwritten (secure_delete).
+transactions alone. What is deleted is overwritten (secure_delete); but a page from which rows were moved to another one
+keeps copies of them, so that after a purge all pages are written anew.
 """
 
 from __future__ import annotations
@@ -429,6 +430,7 @@ class JournalFile:
             self._collect(db)
         for path in self.asides():  # they cannot be read, and may hold it, too
             os.unlink(path)
+        self._retried("VACUUM")
         return self._truncate()
 
     def _collect(self, db: sqlite3.Connection) -> None:

@@ -171,6 +171,7 @@ def clean_bases(bank: Bank, paths: Collection[str]) -> None:
                         return sieve.remembered(place, data)
 
                     state.rebase(path, clean)
+            state.shred()
         finally:
             sieve.close()
 

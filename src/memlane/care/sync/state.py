@@ -354,7 +354,10 @@ class State:
                 self.db.execute(which, (remote, scope, path))
 
     def rebase(self, path: str, clean: Callable[[bytes], bytes | None]) -> None:
-        """Let `clean` take out of every base of a file what must not stay; what was being merged is merged again."""
+        """Let `clean` take out of every base of a file what must not stay; what was being merged is merged again.
+
+        `shred` has to follow.
+        """
         self.db.execute("DELETE FROM intents WHERE path = ?", (path,))
         self.db.execute("DELETE FROM sending WHERE path = ?", (path,))
         rows = self.db.execute("SELECT rowid, base FROM files WHERE path = ? AND base IS NOT NULL", (path,)).fetchall()
@@ -363,7 +366,13 @@ class State:
             left = clean(base) or b""
             if left != base:
                 self.db.execute("UPDATE files SET base = ?, stamp = '' WHERE rowid = ?", (_packed(left), rowid))
-        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log has what it was
+
+    def shred(self) -> None:
+        """Let nothing stay in the file of what was deleted: SQLite leaves copies in pages that rows were moved out of,
+        and the log has what they were.
+        """
+        self.db.execute("VACUUM")
+        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     # -- what was forgotten
 
