@@ -23,7 +23,7 @@ from memlane.config.settings import TOOLSETS
 from memlane.core.access import Access
 from memlane.exchange import remotes
 from memlane.lanes.limited import NotAllowed
-from memlane.surfaces.mcp import toolsets
+from memlane.surfaces.mcp import answers, toolsets
 from memlane.surfaces.mcp.scoped import IN_SCOPES
 
 TOOLS = {tool.name: tool for tool in toolsets.tools(TOOLSETS)}
@@ -208,3 +208,16 @@ def test_what_such_a_token_writes_goes_to_the_remotes_and_no_error_names_anythin
     with closing(remotes.opened(str(remote.with_name("away")))) as there:
         paths = [entry.path for page, _ in there.changes("") for entry in page]
     assert sorted(paths) == ["invoices.md", "plan.md", "scopes/billing/refunds-take-two-days.md"]
+
+
+def test_no_answer_tells_where_the_bank_lies_on_the_server(folder: Path) -> None:
+    ann = Access("ann", "remove", ("billing",))
+    with Bank.open(folder) as whole, closing(Limited(whole.config, ann)) as part:
+        told = {
+            name: answers.answer(part, TOOLS[name], given, "client", TOOLS, ann)
+            for name, given in WORKING.items()
+            if name != "remove_memory"
+        }
+    assert {name for name, given in told.items() if str(folder) in f"{given.text} {given.data}"} == set()
+    assert told["read_memory"].data is not None
+    assert told["read_memory"].data["path"] == ".memories/invoices.md"

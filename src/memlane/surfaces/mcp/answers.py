@@ -29,6 +29,7 @@ from memlane.surfaces.mcp import hints
 from memlane.surfaces.mcp.tools import Tool
 
 CODE = "memlane/code"  # in an answer's metadata: what went wrong, in one word for programs
+_PATHS = frozenset({"path", "file_path", "memory_path", "moved_to"})
 _IDS = frozenset({"id", "ids", "memory_id", "filename", "target_file", "deleted"})
 
 
@@ -116,11 +117,22 @@ def answer(
     """Call the tool for a client of this name, and in the name of whoever has access. Raises what the tool raises."""
     with _as(bank, who, access), journal.change(tool.name) as change:
         result = cleaned(tool.run(bank, **arguments), bank.guard)
+    if access.name:
+        result = _placed(result, f"{bank.root.parent}{os.sep}")
     if not tool.reads and bank.config["memory.sync"] == "on-write":
         _send(bank, change, access)
     text, data = tool.answer(hints.in_remarks(result, tools))
     # a memory may keep characters that a model reads and nobody sees
     return Answer(visible(neutral(text)), neutral(data))
+
+
+def _placed(value: Any, above: str, key: str = "") -> Any:
+    """An answer whose paths begin with the bank's own folder: where that lies on the server concerns nobody else."""
+    if isinstance(value, dict):
+        return {name: _placed(inner, above, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_placed(inner, above, key) for inner in value]
+    return value.removeprefix(above) if isinstance(value, str) and key in _PATHS else value
 
 
 def _send(bank: Bank, change: journal.Group, access: Access) -> None:
