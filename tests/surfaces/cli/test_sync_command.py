@@ -59,6 +59,12 @@ def test_the_bank_is_not_its_own_remote(bank: Bank, run: Run) -> None:
     assert run("sync", "add", "team", str(bank.root / "team")).code == 2
 
 
+def test_the_project_is_no_remote(bank: Bank, run: Run) -> None:
+    """What is shared would be committed with the code."""
+    assert run("sync", "add", "team", str(bank.root.parent)).code == 2
+    assert run("sync", "status", "--json").json == []
+
+
 def test_a_password_in_an_address_is_refused_and_not_repeated(bank: Bank, run: Run) -> None:
     found = run("sync", "add", "team", "postgresql://ann:hunter2secret@db/memory")
     assert found.code == 2

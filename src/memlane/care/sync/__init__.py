@@ -66,6 +66,8 @@ def add(
     folder = os.path.realpath(os.path.expanduser(url.removeprefix("file://")))
     if f"{folder}{os.sep}".startswith(os.path.realpath(bank.root) + os.sep):
         raise InvalidInput("That folder is in the bank itself.", hint="Name a folder outside of it.")
+    if folder == os.path.realpath(os.path.dirname(bank.root)):
+        raise InvalidInput("That is the folder of the bank itself.", hint="Name one that is for sharing alone.")
     chosen = tuple(dict.fromkeys(scopes)) or (remotes.SHARED,)
     url = os.path.abspath(os.path.expanduser(url)) if "://" not in url else url
     settings = Settings(name, url, tuple(dict.fromkeys(lanes)), chosen, mine, author or _user())
