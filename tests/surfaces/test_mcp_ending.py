@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import shutil
@@ -15,10 +16,15 @@ from typing import Any
 
 import anyio
 import pytest
+import uvicorn
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from sse_starlette.sse import AppStatus
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from memlane import Bank
+from memlane.surfaces.connections import Asked, _Server
 
 MEMLANE = str(Path(sys.executable).with_name("memlane"))
 NOTES = 12  # written before the signal comes
@@ -43,6 +49,55 @@ def folder(tmp_path: Path) -> Path:
 
 def note(name: str) -> dict[str, Any]:
     return {"filename": f"{name}.md", "content": f"What {name} has to say is its own.", "tags": []}
+
+
+def test_streams_are_not_ended_while_something_is_asked_as_the_last_answer_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The stream that the answer was to go into was ended with the others."""
+    monkeypatch.setattr(AppStatus, "should_exit", False)
+
+    async def run() -> list[bool]:
+        answers = [asyncio.Event(), asyncio.Event()]
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await answers[scope["number"]].wait()
+
+        asked = Asked(app)
+        server = _Server(uvicorn.Config(asked), asked)
+
+        def ask(number: int) -> asyncio.Task[None]:
+            scope = {"type": "http", "method": "POST", "number": number}
+            return asyncio.create_task(asked(scope, None, None))  # type: ignore[arg-type]
+
+        first = ask(0)
+        await asyncio.sleep(0)
+        ending = asyncio.create_task(server._end_streams())
+        await asyncio.sleep(0)
+        answers[0].set()
+        second = ask(1)
+        await first
+        await asyncio.sleep(0)
+        ended = [AppStatus.should_exit]
+        answers[1].set()
+        await second
+        await ending
+        return [*ended, AppStatus.should_exit]
+
+    assert asyncio.run(run()) == [False, True]
+
+
+def test_whoever_comes_after_the_streams_were_ended_is_sent_away_before_anything_is_done() -> None:
+    """A connection that was taken in the last moment: its note was written, and its answer had no way to go."""
+    called: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        called.append(scope["path"])
+
+    asked = Asked(app)
+    asked.ended = True
+    answer = TestClient(asked).post("/mcp")
+    assert (answer.status_code, answer.text, called) == (503, "The server is ending.\n", [])
 
 
 @pytest.mark.parametrize("era", ["legacy", "auto"])

@@ -17,6 +17,7 @@ import sys
 import h11
 import uvicorn
 from sse_starlette.sse import AppStatus
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -53,14 +54,20 @@ def serve(app: ASGIApp, listener: socket.socket, shutdown: int) -> None:
 
 
 class Asked:
-    """An application that knows whether somebody waits for an answer. A GET may be a stream that waits for news."""
+    """An application that knows whether somebody waits for an answer. A GET may be a stream that waits for news.
+
+    Once it is `ended`, whoever comes is sent away before anything is done: an answer would not reach them.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app, self._waiting = app, 0
+        self._app, self._waiting, self.ended = app, 0, False
         self.idle = asyncio.Event()
         self.idle.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self.ended:
+            await Response("The server is ending.\n", 503, {"connection": "close"})(scope, receive, send)
+            return
         if scope["type"] != "http" or scope["method"] == "GET":
             await self._app(scope, receive, send)
             return
@@ -91,8 +98,9 @@ class _Server(uvicorn.Server):
             ending.cancel()
 
     async def _end_streams(self) -> None:
-        await self._asked.idle.wait()
-        AppStatus.should_exit = True
+        while not self._asked.idle.is_set():  # something may be asked between the last answer and our turn
+            await self._asked.idle.wait()
+        self._asked.ended = AppStatus.should_exit = True
 
 
 class Connection(H11Protocol):
