@@ -3,7 +3,8 @@
     python bench/stages.py --data FOLDER [--sizes 600 10000 100000]
 
 FOLDER is that of bench/search.py, whose notes are searched. The queries are runs of three to eight words out of the
-notes, each asked once before it counts. All times are CPU medians in ms; a stage is without the stages in it.
+notes, each asked once before it counts, but for those that are asked for the first time. All times are CPU medians in
+ms; a stage is without the stages in it.
 
 With --before SRC, the `src` folder of another memlane, the two are compared instead, in turns: of each query the least
 of some rounds counts, so that what else the machine does hardly matters.
@@ -48,7 +49,7 @@ STAGES: tuple[tuple[str, tuple[tuple[Any, str], ...]], ...] = (
     ("words: scored", ((search, "_word_scores"),)),
     ("vector of the query", ((search, "_query_vector"),)),
     ("vectors compared", ((search, "_cosines"),)),
-    ("closer look at 30", ((search, "_looked_at_closely"), (closeness, "look"), (Index, "chunks"))),
+    ("closer look at 30", ((search, "_looked_at_closely"), (closeness, "look"), (Index, "passages"))),
     ("put together", ((search, "_score_parts"), (search, "best_of"))),
     ("the best, as memories", ((search, "_best_rows"), (Index, "memories"), (search, "_renewals"))),
     ("hits and why", ((search, "_search"), (search, "_best_piece"))),
@@ -83,7 +84,7 @@ class Clock:
 
 def queries(texts: Sequence[str]) -> list[str]:
     dice, found = random.Random(5), list[str]()
-    while len(found) < QUERIES:
+    while len(found) < 2 * QUERIES:
         words = re.findall(r"[A-Za-z][\w'-]+", dice.choice(texts))
         size = dice.randint(3, 8)
         if len(words) > 12:
@@ -109,11 +110,13 @@ def calls(bank: Bank) -> dict[str, Callable[[str], Any]]:
 
 def measured(folder: str, asked: Sequence[str]) -> dict[str, float]:
     with Bank.open(folder) as bank:
-        found = {name: median(call, asked) for name, call in calls(bank).items()}
+        known, new = asked[:QUERIES], asked[QUERIES:]
+        found = {name: median(call, known) for name, call in calls(bank).items()}
+        found["bank.search, never asked before"] = statistics.median(spent(partial(bank.search, q)) for q in new) * 1000
         clock = Clock()
         ends = [clock.watch(stage, *function) for stage, functions in STAGES for function in functions]
         stages: defaultdict[str, list[float]] = defaultdict(list)
-        for query in [*asked] * 3:
+        for query in [*known] * 3:
             clock.spent.clear()
             bank.search(query)
             for stage, _ in STAGES:
@@ -188,7 +191,9 @@ def main() -> None:
                 Bank.init(folder).close()
             if options.before:
                 own = Path(__file__).resolve().parents[1] / "src"
-                columns.append(compared(os.fspath(folder), asked, [os.fspath(options.before), os.fspath(own)]))
+                columns.append(
+                    compared(os.fspath(folder), asked[:QUERIES], [os.fspath(options.before), os.fspath(own)])
+                )
             else:
                 times = measured(os.fspath(folder), asked)
                 columns.append({name: f"{value:.2f}" for name, value in times.items()})

@@ -51,7 +51,7 @@ def ghosts(path: Path) -> None:
         "INSERT INTO memories SELECT n + 50, 'notes:ghost', '/nowhere/ghost.md', digest, created + 9, thread, "
         "position, lane, type, status, scope, project FROM memories",
         "INSERT INTO shapes SELECT n + 50, data FROM shapes",
-        "INSERT INTO chunks SELECT n + 1, memory + 50, header, 'GHOST tuna', length FROM chunks",
+        "INSERT INTO chunks SELECT n + 1, memory + 50, length, passage, header, 'GHOST tuna' FROM chunks",
         "INSERT INTO tags SELECT memory + 50, tag FROM tags",
         "UPDATE shapes SET data = replace(replace(data, 'Real', 'GHOST'), 'notes:a', 'notes:ghost') WHERE n > 50",
     )
@@ -322,8 +322,11 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "no key": sql("UPDATE shapes SET data = '{}'"),
     "no object": sql("UPDATE shapes SET data = '[]'"),
     "no text": sql("UPDATE chunks SET text = NULL"),
+    "no passage": sql("UPDATE chunks SET passage = NULL"),
+    "a passage cut off": sql("UPDATE chunks SET passage = substr(passage, 1, 9)"),
+    "a passage of other tokens": sql("UPDATE chunks SET passage = x'0100000001000000803fffff'"),
     "no memory": sql("UPDATE chunks SET memory = memory + 50"),
-    "a number never given out": sql("INSERT INTO chunks VALUES (400000000, 1, '', 'tuna', 1)"),
+    "a number never given out": sql("INSERT INTO chunks VALUES (400000000, 1, 1, x'', '', 'tuna')"),
     "postings": sql("UPDATE postings SET data = x'00'"),
     "vectors": sql("UPDATE vectors SET data = x'0011'"),
     "a trigger": sql("CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM memories; END"),

@@ -27,7 +27,7 @@ from memlane.index.columns import Array
 from memlane.index.database import get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.peek import Changed, mark_of, with_content
-from memlane.index.preparing import AT_ONCE, Prepared, prepare, stored
+from memlane.index.preparing import AT_ONCE, Prepared, embedded, prepare
 from memlane.index.rows import loaded
 from memlane.index.writing import Entry, ReadFile, Unit
 
@@ -169,6 +169,7 @@ def embed_all(
 ) -> None:
     """Embed every chunk again. The work is done before the transaction, so that nobody else has to wait for it."""
     vectors: Array = np.zeros((0, encoder.dim), np.int8)
+    passages: dict[int, bytes] = {}
     made: Array = np.zeros(0, np.bool_)
     while True:
         packed, numbers = get_meta(db, "packed"), writing.chunk_numbers(db)
@@ -179,9 +180,9 @@ def embed_all(
         for start in range(0, len(missing), EMBEDDED):
             tell("embedding passages", start, len(missing))
             chunks = writing.read_chunks(db, missing[start : start + EMBEDDED].tolist())
-            texts = {n: chunk.embedded for n, chunk in chunks.items()}
-            vectors[[*texts]] = stored(encoder.encode_texts([*texts.values()]))
-            made[[*texts]] = True
+            vectors[[*chunks]], some = embedded(encoder, [*chunks.values()])
+            passages.update(zip(chunks, some, strict=True))
+            made[[*chunks]] = True
         if len(missing):
             tell("embedding passages", len(missing), len(missing))
         with writing_to():
@@ -191,5 +192,6 @@ def embed_all(
             elif not len(numbers) or (numbers[-1] < len(made) and made[numbers].all()):
                 db.execute("DELETE FROM vectors")
                 writing.write_vectors(db, numbers, vectors[numbers])
+                writing.write_passages(db, passages)
                 set_meta(db, encoder=encoder.fingerprint)
                 return

@@ -7,7 +7,7 @@ shapes     the memory itself as JSON
 tags       one row per tag of a memory
 fields     one row per value in a memory's fields, under its dotted key
 expiring   when those memories end to count that say so
-chunks     the pieces of each memory
+chunks     the pieces of each memory, also in the form in which `closeness` looks at them
 postings   for every term the chunks that contain it, in blocks of BLOCK chunk numbers
 vectors    one int8 row per chunk, in blocks of ROWS
 links      what each memory links to

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import unicodedata
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ import numpy as np
 
 from memlane.core.errors import ConfigError
 from memlane.core.patterns import lazily
+from memlane.core.values import NamedTuple
 from memlane.gate import shown
 from memlane.index.words import Remembered
 
@@ -47,7 +48,10 @@ ARCTIC_SIMILARITY = ((0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0), (0.0, 0.03, 0.
 PLAIN_SIMILARITY = ((0.0, 1.0), (0.0, 1.0))  # not measured: the cosine itself
 
 LATIN = "0-9a-z\u00df-\u024f"
-WORD = lazily(f"[{LATIN}]+|[^\\W_{LATIN}]+")
+_WORD = f"[{LATIN}]+|[^\\W_{LATIN}]+"
+WORD = lazily(_WORD)
+WORD_OR_BREAK = lazily(f"{_WORD}|(?<=[.!?;:])\\s+|\\n+")  # a sentence ends there
+BREAK, END = -1, -2  # the tokens between two sentences, and after a text
 # Thai to Khmer, kana to Chinese: scripts that put no spaces between words.
 _UNSPACED = lazily(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -138,6 +142,15 @@ class HashEncoder(_Scaled):
         return row
 
 
+class Sentences(NamedTuple):
+    """The tokens of a text, how many each of its sentences has, and the length of the sum of each one's vectors."""
+
+    tokens: NDArray[np.intp]
+    sizes: list[int]
+    lengths: Vectors
+    above: int  # tokens that stand above the text
+
+
 class StaticEncoder(_Scaled):
     """A table of token vectors, distilled from a sentence encoder by `scripts/distill.py` and shipped with memlane.
 
@@ -174,11 +187,11 @@ class StaticEncoder(_Scaled):
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """How often each token of the table occurs in these texts."""
-        return self._counted([*map(self._tokens.ids, texts)])
+        return self.counted(np.fromiter(chain.from_iterable(map(self._tokens.ids, texts)), np.intp))
 
-    def _counted(self, texts: Sequence[list[int]]) -> NDArray[np.int64]:
-        flat = np.fromiter(chain.from_iterable(texts), np.intp)
-        return np.bincount(flat, minlength=len(self._table)).astype(np.int64)
+    def counted(self, tokens: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """How often each token of the table is among these."""
+        return np.bincount(tokens, minlength=len(self._table)).astype(np.int64)
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         return self._encode([*map(self._tokens.ids, texts)], self._weights)
@@ -187,34 +200,27 @@ class StaticEncoder(_Scaled):
         row: Vectors = self._encode([self._tokens.ids(text)], self._query_weights)[0]
         return row
 
-    def encode_passages(self, passages: Sequence[tuple[str, str]]) -> tuple[Vectors, NDArray[np.int64]]:
-        """The vectors of texts, with what stands above each; and how often each token occurs in the texts alone."""
-        own = [self._tokens.ids(text) for _, text in passages]
-        whole = [self._tokens.ids(above) + ids for (above, _), ids in zip(passages, own, strict=True)]
-        return self._encode(whole, self._weights), self._counted(own)
+    def encode_passages(self, texts: Iterable[tuple[str, str]]) -> tuple[Vectors, list[Sentences]]:
+        """The vectors of texts, with what stands above each; and what the sentences of both are made of.
 
-    def take_apart(self, texts: Sequence[Sequence[str]]) -> list[tuple[NDArray[np.uint16], NDArray[np.intp], Vectors]]:
-        """Of each text, given in parts: its tokens, how many every part has that has any, and the length of the sum of
-        each of these parts.
-
-        Where no part has a token, there is one that is like no other.
+        Where there is no token, there is one that is like no other.
         """
-        none = [[len(self._table) - 1]]
-        ids = [[found for part in parts if (found := self._tokens.ids(part))] or none for parts in texts]
-        flat = np.array([id for found in ids for part in found for id in part], np.uint16)
-        rows = self._table[flat].astype(np.float32)
-        rows *= self._weights[flat, None]
-        apart = []
-        at = 0
-        for each in ids:
-            sizes = np.array([len(part) for part in each])
-            end = at + int(sizes.sum())
-            adds = np.zeros((len(sizes), end - at), np.float32)
-            adds[np.repeat(np.arange(len(sizes)), sizes), np.arange(end - at)] = 1
-            sums = adds @ rows[at:end]
-            apart.append((flat[at:end].copy(), sizes, np.sqrt(np.einsum("ij,ij->i", sums, sums))))
-            at = end
-        return apart
+        ids: list[int] = []
+        lengths_above = []
+        for above, text in texts:
+            head = self._tokens.in_sentences(above)
+            ids += [*head, BREAK, *self._tokens.in_sentences(text), END]
+            lengths_above.append(len(head) - head.count(BREAK))
+        rows = np.zeros((len(lengths_above), self.dim), np.float32)
+        found = []
+        for row, of_head, (tokens, sizes) in zip(rows, lengths_above, _sentences(np.array(ids, np.intp)), strict=True):
+            some = tokens if sizes else np.array([len(self._table) - 1])
+            weights, vectors = self._weights.take(some), self._table.take(some, axis=0).astype(np.float32)
+            if sizes:
+                np.matmul(weights, vectors, out=row)
+            lengths = _lengths_of_sums(weights, vectors, sizes or [1])
+            found.append(Sentences(some, sizes or [1], lengths, of_head if sizes else 1))
+        return unit(rows), found
 
     def query_tokens(self, factors: Mapping[str, float], texts: int) -> tuple[NDArray[np.intp], Vectors]:
         """The tokens of a query's words, once each, and how much each counts, 1 in total.
@@ -268,6 +274,34 @@ class StaticEncoder(_Scaled):
         return unit(rows)
 
 
+def _sentences(ids: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], list[int]]]:
+    """The tokens of each of some texts, and how many of them are in each of its sentences."""
+    is_token = ids >= 0
+    tokens, breaks = ids[is_token], np.flatnonzero(~is_token)
+    sizes = np.diff(breaks, prepend=-1) - 1
+    text_ends = np.flatnonzero(ids[breaks] == END) + 1
+    tokens_ends, all_sizes = np.cumsum(sizes)[text_ends - 1].tolist(), sizes.tolist()
+    at = start = 0
+    for end, tokens_end in zip(text_ends.tolist(), tokens_ends, strict=True):
+        yield tokens[at:tokens_end], [size for size in all_sizes[start:end] if size]
+        at, start = tokens_end, end
+
+
+def _lengths_of_sums(weights: Vectors, vectors: Vectors, sizes: Sequence[int]) -> Vectors:
+    """How long the weighted sums of so many vectors each are, one after the other."""
+    lengths, at = [], 0
+    for start in range(0, len(sizes), _SUMS):  # for very many, one matrix for all would be a large one, mostly of zeros
+        some = sizes[start : start + _SUMS]
+        begin, end = at, at + sum(some)
+        factors = np.zeros((len(some), end - begin), np.float32)
+        for row, size in zip(factors, some, strict=True):
+            row[at - begin : at - begin + size] = weights[at : at + size]
+            at += size
+        sums = factors @ vectors[begin:end]
+        lengths.append(np.sqrt(np.einsum("ij,ij->i", sums, sums)))
+    return lengths[0] if len(lengths) == 1 else np.concatenate(lengths)
+
+
 @cache
 def built_in() -> StaticEncoder:
     """The built-in encoder, for a closer look where a model made the vectors."""
@@ -283,6 +317,7 @@ def vocabulary() -> Mapping[str, int]:
 
 _USUAL_WORD = 20  # characters; only for a longer word it matters how long those of the vocabulary are
 _LONGEST_WORD = 100  # characters; the rest of a longer word is ignored
+_SUMS = 32  # sentences that are added up together
 _LONG_TEXT = 4_096  # tokens; of a longer text, each is looked up once
 _MOST_KNOWN = 200_000  # words; keeps what is remembered of them below some 30 MB
 
@@ -307,11 +342,19 @@ class Tokens:
             self._known.clear()
         return list(chain.from_iterable(map(self._known.__getitem__, words(text))))
 
+    def in_sentences(self, text: str) -> list[int]:
+        """The same, with a BREAK between two sentences."""
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        return list(chain.from_iterable(map(self._known.__getitem__, WORD_OR_BREAK.findall(plain(text)))))
+
     def of_word(self, word: str) -> tuple[int, ...]:
         """The same of one of the `words` of a text."""
         return self._known[word]
 
     def _split(self, word: str) -> tuple[int, ...]:
+        if word.isspace():
+            return (BREAK,)
         if not _is_unspaced(word):
             word = word[:_LONGEST_WORD]  # a longer one is a key or a blob: the rest means nothing and takes time
         ids: list[int] = []
@@ -332,11 +375,16 @@ class Tokens:
 
 def words(text: str) -> list[str]:
     """The words of a text for the encoders here: lower case, no accents, no punctuation."""
+    return WORD.findall(plain(text))
+
+
+def plain(text: str) -> str:
+    """A text in lower case and without accents."""
     text = text.lower()
     if not text.isascii():
         parts = unicodedata.normalize("NFD", text)
         text = unicodedata.normalize("NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn"))
-    return WORD.findall(text)
+    return text
 
 
 def pieces(word: str) -> list[str]:

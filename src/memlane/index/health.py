@@ -64,7 +64,8 @@ def contents(db: sqlite3.Connection, dim: int) -> dict[str, bytes]:
     words, vectors = _words(db, used), _vectors(db, dim)
     parts: defaultdict[str, list[str]] = defaultdict(list)
     for id, n, *rest in db.execute(
-        "SELECT m.id, c.n, c.header, c.text, c.length FROM chunks c JOIN memories m ON m.n = c.memory ORDER BY c.n"
+        "SELECT m.id, c.n, c.length, c.passage, c.header, c.text FROM chunks c JOIN memories m ON m.n = c.memory "
+        "ORDER BY c.n"
     ):
         parts[id].append(repr((*rest, words[n].item(), vectors.get(n))))
     for query in (

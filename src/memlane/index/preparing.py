@@ -15,9 +15,10 @@ from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.core.values import NamedTuple
+from memlane.index import closeness
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
-from memlane.index.encoders import Encoder, StaticEncoder
+from memlane.index.encoders import Encoder, StaticEncoder, built_in
 from memlane.index.words import terms
 
 AT_ONCE = 2_000_000  # bytes of memories that are prepared together: in memory they take forty times as much
@@ -32,7 +33,7 @@ class Prepared(NamedTuple):
     """The chunks of some memories, numbered from 0 on."""
 
     counts: list[int]  # of the chunks of each memory
-    chunks: list[tuple[str, str, float]]  # headings, text, length
+    chunks: list[tuple[float, bytes, str, str]]  # length, passage, headings, text: as they are stored
     postings: dict[str, bytearray]  # of each term, as PLACED
     vectors: Array  # int8, one row per chunk
     tokens: Array  # how often each token occurs in the texts; empty where the encoder has none
@@ -40,19 +41,23 @@ class Prepared(NamedTuple):
 
 def prepare(memories: Sequence[Memory], encoder: Encoder) -> Prepared:
     counts: list[int] = []
-    rows: list[tuple[str, str, float]] = []
-    passages = []
+    lengths: list[float] = []
+    passages: list[tuple[str, str, str]] = []
     postings: defaultdict[str, bytearray] = defaultdict(bytearray)
     for memory in memories:
-        first = len(rows)
+        first = len(lengths)
         for header, text, weights in _pieces(memory):
-            at = len(rows).to_bytes(4, "little")
+            at = len(lengths).to_bytes(4, "little")
             for term, weight in weights.items():
                 postings[term] += at + _WEIGHTS[min(255, weight)]
-            rows.append((header, text, sum(weights.values()) / 4))
+            lengths.append(sum(weights.values()) / 4)
             passages.append((memory.title, header, text))
-        counts.append(len(rows) - first)
-    vectors, tokens = _embedded(encoder, passages)
+        counts.append(len(lengths) - first)
+    vectors, packed = embedded(encoder, passages)
+    rows = [
+        (length, data, header, text) for length, data, (_, header, text) in zip(lengths, packed, passages, strict=True)
+    ]
+    tokens = closeness.counted(packed, encoder) if isinstance(encoder, StaticEncoder) else np.zeros(0, np.int64)
     return Prepared(counts, rows, dict(postings), vectors, tokens)
 
 
@@ -101,12 +106,17 @@ def _also_known_as(memory: Memory) -> str:
     return " ".join(map(str, words)) if isinstance(words, list | tuple) else str(words)
 
 
-def _embedded(encoder: Encoder, passages: Sequence[tuple[str, str, str]]) -> tuple[Array, Array]:
+def embedded(encoder: Encoder, chunks: Sequence[tuple[str, str, str]]) -> tuple[Array, list[bytes]]:
+    """The vectors of chunks, each given by title, headings and text; and each as a passage for a closer look, which is
+    made by the built-in table whatever the encoder. Encoders without meaning have none.
+    """
+    if encoder.name in ("none", "hash"):
+        return stored(encoder.encode_texts([embedded_text(*chunk) for chunk in chunks])), [b""] * len(chunks)
     if isinstance(encoder, StaticEncoder):
-        vectors, counts = encoder.encode_passages([(f"{title}\n{header}", text) for title, header, text in passages])
-        return stored(vectors), counts
-    texts = [embedded_text(*passage) for passage in passages]
-    return stored(encoder.encode_texts(texts)), np.zeros(0, np.int64)
+        vectors, passages = closeness.passages(encoder, chunks)
+        return stored(vectors), passages
+    _, passages = closeness.passages(built_in(), chunks)
+    return stored(encoder.encode_texts([embedded_text(*chunk) for chunk in chunks])), passages
 
 
 def embedded_text(title: str, header: str, text: str) -> str:

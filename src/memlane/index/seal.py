@@ -25,7 +25,7 @@ from memlane.core.errors import StorageError
 from memlane.core.values import NamedTuple
 from memlane.disk import derived
 
-SCHEMA = 10
+SCHEMA = 11
 HARMLESS, COLUMNS, LOOK = "harmless", "columns", "look"  # what `recall.harmless`, `kept_columns` and `kept_look` keep
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -45,7 +45,8 @@ TABLES = """
     CREATE INDEX tags_by_memory ON tags (memory);
     CREATE TABLE fields (key TEXT, value, memory INT, PRIMARY KEY (key, value, memory)) WITHOUT ROWID;
     CREATE TABLE expiring (at REAL, memory INT, PRIMARY KEY (at, memory)) WITHOUT ROWID;
-    CREATE TABLE chunks (n INTEGER PRIMARY KEY, memory INT, header TEXT, text TEXT, length REAL);
+    CREATE TABLE chunks (n INTEGER PRIMARY KEY, memory INT, length REAL, passage BLOB, header TEXT,
+                         text TEXT);
     CREATE INDEX chunks_by_memory ON chunks (memory, length);
     CREATE TABLE postings (term TEXT, block INT, data BLOB, PRIMARY KEY (term, block)) WITHOUT ROWID;
     CREATE TABLE vectors (block INTEGER PRIMARY KEY, data BLOB);

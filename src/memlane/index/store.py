@@ -47,7 +47,7 @@ from memlane.index.peek import (
 from memlane.index.preparing import Prepared
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import IndexFile
-from memlane.index.writing import Chunk, Unit, read_chunks
+from memlane.index.writing import Chunk, Unit, read_chunks, read_passages
 from memlane.lanes import NAMES, Lane
 
 BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody waits, and in a large build
@@ -55,6 +55,7 @@ LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that t
 SMALL = 2_000  # files: so few are looked at every time, however busy the machine was when that took long
 QUIET = 5.0  # seconds without a look at all files while the kernel tells of changes: it does not tell of everything
 KEPT, KEPT_LENGTH = 4_000, 16_000_000  # memories that are kept as they were read, and the characters of them all
+KEPT_PASSAGES = 20_000  # some 5 MB
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
 # a memory counts only together with the file that it was read from
 _SHAPES = (
@@ -113,6 +114,7 @@ class Index:
         self._memories: dict[int, Memory] = {}  # by number, which no other memory ever gets
         self._length = 0  # of these memories, in characters
         self._chunks: dict[int, Chunk] = {}  # the same; they may be renumbered all together
+        self._passages: dict[int, bytes] = {}  # the same
         self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
         self._settled: Settled = []  # stamps that can wait to be written
         self._forgotten = 0  # files that were taken out of the index so far, as far as we know
@@ -140,7 +142,8 @@ class Index:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._let_go()
         self._columns, self._seen, self._swept, self._noted, self.complete = None, None, False, 1, True
-        self._read, self._memories, self._chunks, self._settled, self._counted = _Read((-1, -1)), {}, {}, [], -1
+        self._read, self._memories, self._chunks, self._passages = _Read((-1, -1)), {}, {}, {}
+        self._settled, self._counted = [], -1
         self._db, self._identity = self._open(self.file)
         self._mark, self._marked = seal.mark(self._db), (-1, -1)
 
@@ -408,7 +411,7 @@ class Index:
             layout = f"{now.embedded} {get_meta(self._db, 'packed', 0)}"
             known = self._columns if layout == self._layout else None
             if known is None:
-                self._chunks = {}
+                self._chunks, self._passages = {}, {}
             self._columns = kept_columns.current(self.file, self._db, self.encoder.dim, layout, known)
             self._layout, self._now().columns = layout, self._columns
         return self._columns
@@ -471,6 +474,14 @@ class Index:
                 self._chunks, unknown = {}, list(numbers)
             self._chunks |= read_chunks(self._db, unknown)
         return [self._chunks[n] for n in numbers]
+
+    def passages(self, numbers: Sequence[int]) -> list[bytes]:
+        """These chunks in the form in which `closeness` looks at them."""
+        if unknown := [n for n in numbers if n not in self._passages]:
+            if len(self._passages) > KEPT_PASSAGES:
+                self._passages, unknown = {}, list(numbers)
+            self._passages |= read_passages(self._db, unknown)
+        return [self._passages[n] for n in numbers]
 
     def passing(self, filters: Mapping[str, Any]) -> Array | None:
         """Whether the memory of each chunk passes these filters, those of `columns.passing`; None when all do."""

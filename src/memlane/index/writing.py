@@ -6,7 +6,7 @@ Does not open the file, does not compare it with the disk, and does not work out
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -15,13 +15,13 @@ import numpy as np
 from memlane.core.model import Memory
 from memlane.core.values import NamedTuple
 from memlane.disk.walking import Stamp
-from memlane.index import fields
+from memlane.index import closeness, fields
 from memlane.index.columns import POSTING, Array
 from memlane.index.database import BLOCK, ROWS, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder
 from memlane.index.links import links_of
 from memlane.index.peek import Settled, mark_of
-from memlane.index.preparing import AT_ONCE, PLACED, Prepared, embedded_text, prepare
+from memlane.index.preparing import AT_ONCE, PLACED, Prepared, prepare
 from memlane.index.rows import FILTERS, in_thread, loaded, marks, shape
 
 _TOGETHER = 1_000  # memories that are renumbered at a time
@@ -33,11 +33,6 @@ class Chunk(NamedTuple):
     title: str  # the memory's
     header: str
     text: str
-
-    @property
-    def embedded(self) -> str:
-        """What an encoder sees of it."""
-        return embedded_text(*self)
 
 
 class Entry(NamedTuple):
@@ -244,6 +239,16 @@ def read_chunks(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Chu
     return {n: Chunk(*rest) for n, *rest in rows}
 
 
+def read_passages(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, bytes]:
+    """The same, each as a passage for a closer look."""
+    query = f"SELECT n, passage FROM chunks WHERE n IN ({marks(numbers)})"  # noqa: S608 - marks
+    return dict(db.execute(query, numbers).fetchall())
+
+
+def write_passages(db: sqlite3.Connection, passages: Mapping[int, bytes]) -> None:
+    db.executemany("UPDATE chunks SET passage = ? WHERE n = ?", [(data, n) for n, data in passages.items()])
+
+
 def chunk_counts(db: sqlite3.Connection) -> tuple[int, int]:
     """How many chunks there are, nearly, and how many numbers were given out. Does not look at all of them."""
     buried, last = db.execute("SELECT count(*), coalesce(max(chunk), -1) FROM graves").fetchone()
@@ -253,10 +258,10 @@ def chunk_counts(db: sqlite3.Connection) -> tuple[int, int]:
 
 def all_tokens(db: sqlite3.Connection, encoder: StaticEncoder) -> Array:
     """How often each token of the encoder occurs in all chunks."""
-    rows = db.execute("SELECT text FROM chunks")
-    total = encoder.count_tokens([])
+    rows = db.execute("SELECT passage FROM chunks")
+    total = closeness.counted((), encoder)
     while some := rows.fetchmany(_TOGETHER):
-        total += encoder.count_tokens([text for (text,) in some])
+        total += closeness.counted((passage for (passage,) in some), encoder)
     return total
 
 

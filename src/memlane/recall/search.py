@@ -333,7 +333,7 @@ def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array
     if not isinstance(encoder, StaticEncoder):
         encoder, share = built_in(), MODEL_NEAR_WORDS
         vector, mean = encoder.encode_query(query.text), np.zeros(encoder.dim, np.float32)
-    sentences, words = closeness.look(encoder, query.text, vector, mean, layout.total[0], index.chunks(chunks))
+    sentences, words = closeness.look(encoder, query.text, vector, mean, layout.total[0], index.passages(chunks))
     usual = 0.0 if mean.any() else _middle(sentences)  # what texts have in common is not subtracted
     added: Array = SENTENCE * np.maximum(sentences - usual, 0) + share * np.maximum(words - _middle(words), 0)
     return added
