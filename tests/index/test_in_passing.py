@@ -58,7 +58,7 @@ def test_where_others_delete_something_meanwhile_the_question_is_asked_again(
     """Also where it fails then, for what it wants to read is gone."""
     one, other = banks
     answers: list[list[str]] = []
-    one.index._chunks.clear()
+    one.index._kept.forget_chunks()
 
     def question() -> list[str]:
         before = alive(one) if reads_before or answers else []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memlane import Bank
-from memlane.index import store, writing
+from memlane.index import kept_rows, writing
 from samples import words
 
 
@@ -24,7 +24,7 @@ def test_memories_that_were_read_are_kept_while_they_are_short(bank: Bank, monke
     first = bank.index.memories([1])[1]
     bank.index.memories([2])
     assert bank.index.memories([1])[1] is first
-    monkeypatch.setattr(store, "KEPT_LENGTH", 1)
+    monkeypatch.setattr(kept_rows, "LENGTH", 1)
     bank.index.memories([3])
     assert bank.index.memories([1]) == {1: first}
     assert bank.index.memories([1])[1] is not first

@@ -9,6 +9,11 @@ from memlane.core.dates import moment
 from memlane.core.digests import blake2b
 from memlane.core.model import Memory
 
+# a memory counts only together with the file that it was read from
+SHAPES = (
+    "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
+    "JOIN files f ON f.path = m.file AND f.lane = m.lane"
+)
 FILTERS = ("lane", "type", "status", "scope", "project")  # of a memory: columns of their own
 
 

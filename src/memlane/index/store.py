@@ -31,6 +31,7 @@ from memlane.index import building, database, kept_columns, kept_look, seal, wri
 from memlane.index.columns import Array, Columns, passing, read_postings, read_vectors
 from memlane.index.database import get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
+from memlane.index.kept_rows import KeptRows
 from memlane.index.peek import (
     Changed,
     Compared,
@@ -45,23 +46,16 @@ from memlane.index.peek import (
     look,
 )
 from memlane.index.preparing import Prepared
-from memlane.index.rows import loaded, marks
+from memlane.index.rows import SHAPES, loaded, marks
 from memlane.index.seal import IndexFile
-from memlane.index.writing import Chunk, Unit, read_chunks, read_passages
+from memlane.index.writing import Chunk, Unit
 from memlane.lanes import NAMES, Lane
 
 BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody waits, and in a large build
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
 SMALL = 2_000  # files: so few are looked at every time, however busy the machine was when that took long
 QUIET = 5.0  # seconds without a look at all files while the kernel tells of changes: it does not tell of everything
-KEPT, KEPT_LENGTH = 4_000, 16_000_000  # memories that are kept as they were read, and the characters of them all
-KEPT_PASSAGES = 20_000  # some 5 MB
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
-# a memory counts only together with the file that it was read from
-_SHAPES = (
-    "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
-    "JOIN files f ON f.path = m.file AND f.lane = m.lane"
-)
 _LASTING = (
     "SELECT (SELECT max(n) FROM graves), (SELECT value FROM meta WHERE key = 'packed'), "
     "(SELECT value FROM meta WHERE key = 'encoder')"
@@ -111,10 +105,7 @@ class Index:
         self._layout = ""  # whose vectors the columns have, and how often the chunks were renumbered
         self._read = _Read((-1, -1))
         self._held = False  # whether a snapshot keeps the file as it is for us
-        self._memories: dict[int, Memory] = {}  # by number, which no other memory ever gets
-        self._length = 0  # of these memories, in characters
-        self._chunks: dict[int, Chunk] = {}  # the same; they may be renumbered all together
-        self._passages: dict[int, bytes] = {}  # the same
+        self._kept = KeptRows()
         self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
         self._settled: Settled = []  # stamps that can wait to be written
         self._forgotten = 0  # files that were taken out of the index so far, as far as we know
@@ -142,7 +133,7 @@ class Index:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._let_go()
         self._columns, self._seen, self._swept, self._noted, self.complete = None, None, False, 1, True
-        self._read, self._memories, self._chunks, self._passages = _Read((-1, -1)), {}, {}, {}
+        self._read, self._kept = _Read((-1, -1)), KeptRows()
         self._settled, self._counted = [], -1
         self._db, self._identity = self._open(self.file)
         self._mark, self._marked = seal.mark(self._db), (-1, -1)
@@ -411,7 +402,7 @@ class Index:
             layout = f"{now.embedded} {get_meta(self._db, 'packed', 0)}"
             known = self._columns if layout == self._layout else None
             if known is None:
-                self._chunks, self._passages = {}, {}
+                self._kept.forget_chunks()
             self._columns = kept_columns.current(self.file, self._db, self.encoder.dim, layout, known)
             self._layout, self._now().columns = layout, self._columns
         return self._columns
@@ -443,14 +434,7 @@ class Index:
 
     def memories(self, numbers: Iterable[int]) -> dict[int, Memory]:
         """Memories by their number in the index."""
-        wanted = list(numbers)
-        if unknown := [n for n in wanted if n not in self._memories]:
-            if len(self._memories) > KEPT or self._length > KEPT_LENGTH:
-                self._memories, self._length, unknown = {}, 0, wanted
-            for n, data, digest in self._db.execute(f"{_SHAPES} WHERE s.n IN ({marks(unknown)})", unknown):
-                self._memories[n] = loaded(data, digest)
-                self._length += len(data)
-        return {n: self._memories[n] for n in wanted if n in self._memories}
+        return self._kept.memories(self._db, numbers)
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
         """The numbers of the memories that have these ids."""
@@ -464,24 +448,16 @@ class Index:
 
     def every_memory(self) -> Iterator[tuple[int, Memory]]:
         """Every memory with its number in the index."""
-        for n, data, digest in self._db.execute(f"{_SHAPES} ORDER BY s.n"):
+        for n, data, digest in self._db.execute(f"{SHAPES} ORDER BY s.n"):
             yield n, loaded(data, digest)
 
     def chunks(self, numbers: Sequence[int]) -> list[Chunk]:
         """These chunks, each with the title of its memory."""
-        if unknown := [n for n in numbers if n not in self._chunks]:
-            if len(self._chunks) > KEPT:
-                self._chunks, unknown = {}, list(numbers)
-            self._chunks |= read_chunks(self._db, unknown)
-        return [self._chunks[n] for n in numbers]
+        return self._kept.chunks(self._db, numbers)
 
     def passages(self, numbers: Sequence[int]) -> list[bytes]:
         """These chunks in the form in which `closeness` looks at them."""
-        if unknown := [n for n in numbers if n not in self._passages]:
-            if len(self._passages) > KEPT_PASSAGES:
-                self._passages, unknown = {}, list(numbers)
-            self._passages |= read_passages(self._db, unknown)
-        return [self._passages[n] for n in numbers]
+        return self._kept.passages(self._db, numbers)
 
     def passing(self, filters: Mapping[str, Any]) -> Array | None:
         """Whether the memory of each chunk passes these filters, those of `columns.passing`; None when all do."""
