@@ -21,6 +21,7 @@ from memlane import Bank
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
+from memlane.core.values import replace
 from memlane.recall.blocks import FENCE, Block, Composer, escaped, without_blocks, worth_showing
 from samples import words
 
@@ -371,6 +372,27 @@ def test_every_block_keeps_its_budget_and_its_fence(texts: list[str], budget: in
         assert all(not line or line.startswith(("- [notes:n", "  ", "### Related")) for line in lines)
     shown = {memory.id for memory in block.memories} | {item.id for item in block.left_out}
     assert shown == {f"notes:n{at}" for at in range(len(texts))}
+
+
+@given(st.lists(st.text("ab<é木\n ", max_size=120), min_size=1, max_size=8), st.integers(50, 400), st.data())
+def test_what_fits_by_the_estimates_of_its_parts_fits_when_it_is_counted_whole(
+    texts: list[str], budget: int, data: st.DataObject
+) -> None:
+    """Under every heading that there is: a function that counts anything else is asked about the whole block."""
+    kinds = data.draw(st.lists(st.sampled_from("rule foreign user canon plain".split()), min_size=8, max_size=8))
+    hits = []
+    for number, (text, kind) in enumerate(zip(texts, kinds, strict=False)):
+        memory = note(f"{kind}{number}", text)
+        if kind == "user":
+            memory = replace(memory, id=f"user/{memory.id}")
+        if kind == "canon":
+            memory = replace(memory, lane="vault", scope="global", fields={"tier": "canon"})
+        hits.append(hit(memory))
+    rules = {one.memory.id for one in hits if "rule" in one.memory.id}
+    foreign = {one.memory.id: "somebody's" for one in hits if "foreign" in one.memory.id}
+    ours = Composer(Path("/bank"), date(2025, 6, 1), estimate, {}, foreign, rules)
+    theirs = replace(ours, count=lambda text: estimate(text))
+    assert ours.context(hits, budget) == theirs.context(hits, budget)
 
 
 def test_wide_characters_count_in_full() -> None:

@@ -75,6 +75,7 @@ WHOLE = ("Canon", "Active Registers", "Pinned notes")  # headings of what a snap
 CHOSEN = ("Rules that the user has not confirmed", "Open work", "About files in work", "Also remembered")
 RULES = "Your rules"  # the group of what is in the block of the user's own instructions, without a heading
 _GROUPS = (RULES, *WHOLE, *CHOSEN, "Related", _USERS, _OTHERS)  # headings, in this order
+_AROUND = estimate("".join((*_GROUPS, _PREFACE, _RULES_PREFACE))) + 100  # tokens of all but the entries, at most
 Why = tuple[str, float | None]
 
 
@@ -295,10 +296,13 @@ class Composer:
         if budget is None:
             return next(forms)
         chosen = [*chosen[:place], *chosen[place + 1 :]]
-        # a quick estimate first; two tokens per entry to spare, since a tokenizer may join some across entries
-        left = budget - sum(item.tokens for item in chosen) + 2 * len(chosen)
+        left = budget - sum(item.tokens for item in chosen)
         for form in forms:
-            if form.tokens <= left and self.count(_text(kind, [*chosen, form])) <= budget:
+            # our own estimate of a text is no more than those of its parts, with one for each line break between them
+            if self.count is estimate and form.tokens + len(chosen) + _AROUND <= left:
+                return form
+            # a quick look first; two tokens per entry to spare, since a tokenizer may join some across entries
+            if form.tokens <= left + 2 * len(chosen) and self.count(_text(kind, [*chosen, form])) <= budget:
                 return form
         return None
 
@@ -360,8 +364,7 @@ class Composer:
         facts += filter(None, (_moments(memory), _said_by(memory)))
         facts += item.marks
         facts += (f"⚠ {warning}" for warning in self._warnings(memory))
-        lines = escaped(item.text.strip("\n")).rstrip().splitlines()
-        entry = "\n".join([escaped("- " + " · ".join(facts)), *(f"  {line}".rstrip() for line in lines)])
+        entry = "\n".join(filter(None, (escaped("- " + " · ".join(facts)), _below(item.text))))
         return item.written(entry, self.count)
 
     def _rule(self, item: _Item) -> str:
@@ -411,7 +414,7 @@ class _Item:
     tokens: int = 0  # of them
 
     def written(self, entry: str, count: Callable[[str], int]) -> _Item:
-        return replace(self, entry=entry, tokens=count(entry))
+        return _Item(self.group, self.memory, self.hit, self.text, self.marks, entry, count(entry))
 
     @property
     def why(self) -> Why:
@@ -557,7 +560,12 @@ def _relative(path: str, root: str) -> str:
     return path.removeprefix(above) if path.startswith(above) else os.path.relpath(path, root)
 
 
-@remembered_whole(1_000)  # who asks again sees much of the same
+@remembered_whole(2_000)  # who asks again sees much of the same
+def _below(text: str) -> str:
+    """A text as it stands below the line of facts about its memory."""
+    return "\n".join(f"  {line}".rstrip() for line in escaped(text.strip("\n")).rstrip().splitlines())
+
+
 def escaped(text: str) -> str:
     """The text without invisible characters and with every tag escaped that could end the fence around it.
 

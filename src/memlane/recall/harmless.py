@@ -28,7 +28,7 @@ MOST, MOST_OF_MANY = 64 * 1024, 16 * 1024 * 1024  # bytes of a file; then it beg
 MOST_APART = {"pages": 4 * 1024 * 1024}  # of one that is noted anew, all of it, after every deletion
 _MARK = 33  # bytes of a line of such a file
 _SOURCES = ("core", "gate", "gate/secrets")  # where the rules are written
-_MANY_PLAIN, _LONG = 1_000, 4_000  # texts without instructions that are remembered, and characters of the longest
+_MANY_PLAIN, _LONG = 2_000, 4_000  # texts without instructions that are remembered, and characters of the longest
 _plain: set[str] = set()
 _kept: dict[str, tuple[bytes, set[bytes]]] = {}  # by place: the key and what is noted
 

@@ -79,11 +79,11 @@ def says_the_same(a: Memory, b: Memory) -> bool:
     return own_words <= _spare(min(len(words_a), len(words_b))) and likeness.ratio(text_a, text_b) >= _ALIKE
 
 
-@remembered_whole(1_000)  # a memory is compared with many
+@remembered_whole(2_000)  # a memory is compared with many
 def _plain(text: str) -> str:
     return " ".join(text.split()).lower()
 
 
-@remembered_whole(1_000)
+@remembered_whole(2_000)
 def _words(text: str) -> frozenset[str]:
     return likeness.tokens(text)
