@@ -7,6 +7,8 @@ import re
 import string
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hostile_texts import in_proportion
 from memlane import gate
@@ -144,6 +146,16 @@ def test_passes(text: str) -> None:
 )  # fmt: skip
 def test_a_name_is_judged_by_its_last_words(name: str, kind: str) -> None:
     assert names.kind_of(name) == kind
+
+
+@given(
+    st.one_of(
+        st.from_regex(f"(?:{form})", fullmatch=True) for form in (*(form for _, form in names._ENDS), names._OPEN)
+    )
+)
+def test_what_may_name_a_credential_is_told_by_the_end_of_its_last_word(name: str) -> None:
+    """Which spares all other words a closer look."""
+    assert name.split()[-1].endswith(names._TAILS)
 
 
 @pytest.mark.parametrize(

@@ -226,32 +226,35 @@ def _sign(text: str, match: re.Match[str], value: Value) -> str:
 
 def _judge(kind: str, sign: str, value: Value) -> tuple[str, str] | None:
     """Whether a value after the name of a secret or a key is one."""
+    # What makes it none takes longer to find, and most have nothing that speaks for them.
+    return _SECRET if _may_be_secret(kind == names.SECRET, sign, value) and not _is_none(value) else None
+
+
+def _may_be_secret(secret: bool, sign: str, value: Value) -> bool:
+    """Whether a value looks like a secret, or else like a key."""
     text = value.text
-    secret = kind == names.SECRET
     apart = sign in ("", ",", ">", "(", "is", "->", "|")
-    if len(text) < (8 if secret else 16) or (apart and not secret) or not text.isascii() or _is_none(value):
-        return None
+    if len(text) < (8 if secret else 16) or (apart and not secret) or not text.isascii():
+        return False
     if exact(r"\s").search(text):  # a phrase, unless a generator put the blanks there
-        salt = secret and value.quote and all(kinds(text)) and decoys.is_generated(text.replace(" ", "_"), 32)
-        return _SECRET if salt else None
+        if not (secret and value.quote):
+            return False
+        return all(kinds(text)) and decoys.is_generated(text.replace(" ", "_"), 32)
     if secret and value.quote and exact(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}").fullmatch(text):
-        return _SECRET if decoys.entropy(text) > 4 else None  # Django draws from these signs
+        return decoys.entropy(text) > 4  # Django draws from these signs
     # `sk_` and thirty-two hex digits
     bare = exact(r"\A[A-Za-z][A-Za-z0-9]{0,11}[-_](?=[0-9a-fA-F]{32,64}\Z)").sub("", text)
     if apart:
-        sure = is_random(bare) or (decoys.is_generated(text, 12) and (sign == "is" or value.quote))
-        return _SECRET if secret and sure else None
+        return is_random(bare) or (decoys.is_generated(text, 12) and (sign == "is" or bool(value.quote)))
     if secret and exact(r"\d{20,}").fullmatch(text) and len(set(text)) > 4:
-        return _SECRET
+        return True
     if bare != text or is_digest(text):
-        return _SECRET if secret and is_random(bare) else None
+        return secret and is_random(bare)
     if not secret and not exact(r"[\w+/=!@#$%^&*()]+").fullmatch(text):
-        return None  # a bare "key" has names and paths for values more often than secrets
+        return False  # a bare "key" has names and paths for values more often than secrets
     if is_random(text) or (secret and 8 <= len(text) < 40 and (_is_short_key(text) or decoys.is_noise(text))):
-        return _SECRET
-    if secret and (decoys.is_generated(text, 8) or (value.quote and _is_signed_key(text))):
-        return _SECRET
-    return None
+        return True
+    return secret and (decoys.is_generated(text, 8) or (bool(value.quote) and _is_signed_key(text)))
 
 
 def _is_none(value: Value) -> bool:

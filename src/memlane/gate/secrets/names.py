@@ -65,6 +65,14 @@ _OPEN = (
     r"|band|proxy|fastcgi|uwsgi|scgi|grpc|memcached) ?pass(?:es)?"
     r"|sa ?cred|dead sea salt|no ?passw(?:or)?d"
 )
+# What the last word of each of these ends in: most words need no closer look.
+_TAILS = (
+    "pass", "passs", "passes", "passe", "swd", "swds", "pwd", "pwds", "pw", "pws", "ord", "ords", "ort", "orts", "wrt",
+    "wrts", "wrd", "wrds", "phrase", "phrases", "code", "codes", "psk", "mdp", "auth", "unity", "admin", "user", "in",
+    "daten", "fiant", "fiants", "ziali", "iales", "iais", "логин", "ssel", "api", "ключ", "キー", "密钥", "ckel",
+    "utel", "øgle", "vain", "키", "ecret", "ecrets", "token", "tokens", "earer", "cred", "creds", "ential", "entials",
+    "key", "keys", "salt", "id", "seed",
+)  # fmt: skip
 # After a credential's word these say that the value is something about it.
 _ABOUT = frozenset(
     """
@@ -139,6 +147,9 @@ def kind_of(name: str) -> str:
     while len(words) > 1 and (words[-1].isdigit() or words[-1] in _BESIDE or not words[-1]):
         words.pop()
     for end in range(len(words), 0, -1):
+        last = words[end - 1]
+        if last.isascii() and not last.endswith(_TAILS) and not last.startswith(FOREIGN):
+            continue  # as nearly all words, which would be told one by one by `_ends_in`
         if kind := _ends_in(" ".join(words[max(0, end - 3) : end])):
             beside = end < len(words) and words[end - 1] in _LAST
             about = any(word in _ABOUT or word.removesuffix("s") in _ABOUT for word in words[end:])
