@@ -17,6 +17,7 @@ FOREIGN = (
     "lösenord", "adgangskode", "heslo", "şifre", "parola", "salasana", "jelszó", "κωδικ", "clave", "mật khẩu", "סיסמ",
     "كلمة المرور", "รหัสผ่าน",
 )  # fmt: skip
+_UNSPACED = tuple(word for word in FOREIGN if not word[0].isascii())
 # "API key" in other languages, and "login".
 _API_KEY = (
     "api-schlüssel", "clé api", "clé d'api", "clef api", "clave api", "clave de api", "chiave api", "chave api",
@@ -147,10 +148,8 @@ def kind_of(name: str) -> str:
     while len(words) > 1 and (words[-1].isdigit() or words[-1] in _BESIDE or not words[-1]):
         words.pop()
     for end in range(len(words), 0, -1):
-        last = words[end - 1]
-        if last.isascii() and not last.endswith(_TAILS) and not last.startswith(FOREIGN):
-            continue  # as nearly all words, which would be told one by one by `_ends_in`
-        if kind := _ends_in(" ".join(words[max(0, end - 3) : end])):
+        some = words[max(0, end - 3) : end]
+        if kind := _ends_in(" ".join(some)) if some[-1].endswith(_TAILS) else _foreign(some):
             beside = end < len(words) and words[end - 1] in _LAST
             about = any(word in _ABOUT or word.removesuffix("s") in _ABOUT for word in words[end:])
             return "" if beside or kind == "open" or about else kind
@@ -163,10 +162,15 @@ def _ends_in(name: str) -> str:
     for kind, form in _ends():
         if form.fullmatch(name):
             return kind
-    last = name.rpartition(" ")[2]
+    return _foreign(name.split(" "))
+
+
+def _foreign(words: list[str]) -> str:
+    if words[-1].startswith(FOREIGN):
+        return PASSWORD
     # Scripts without blanks between words: the word may begin anywhere.
-    joined = not last.isascii() and any(word in name for word in FOREIGN if not word[0].isascii())
-    return PASSWORD if last.startswith(FOREIGN) or joined or name.endswith("mật khẩu") else ""
+    name = "" if words[-1].isascii() else " ".join(words)
+    return PASSWORD if name and (name.endswith("mật khẩu") or any(word in name for word in _UNSPACED)) else ""
 
 
 def is_caption(name: str) -> bool:
