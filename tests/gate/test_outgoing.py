@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import string
 from pathlib import Path
 
 import pytest
 
 from canaries import PEM, TOKEN, leaked
 from commands import Run
+from hostile_texts import in_proportion
 from memlane import Bank, Refused, gate
 from memlane.core.model import Memory
 from memlane.gate.fingerprints import fingerprint
@@ -127,3 +130,14 @@ def test_the_merge_driver_names_what_it_found(run: Run, bank: Bank, tmp_path: Pa
     said = "memlane: notes/a.md:5:5: GitHub token is in the merged file"
     assert (result.code, result.err.startswith(said), leaked(result.err)) == (0, True, "")
     assert TOKEN in (tmp_path / "ours").read_text()
+
+
+def test_many_pieces_of_a_text_with_many_secrets_take_time_in_proportion() -> None:
+    """Not every value is looked for in every one of them."""
+    dice = random.Random(1)
+    values = ["".join(dice.choices(string.ascii_letters + string.digits, k=20)) for _ in range(400)]
+    lines = [f"password: {value} and so" for value in values]
+    assert in_proportion(lambda text: cleaned(text.splitlines(), gate.DEFAULT, [text]), "\n".join(lines))
+    marks = [line.split()[1] for line in cleaned(lines, gate.DEFAULT)]
+    pieces = cleaned([f"it was {value[:12]}" for value in values], gate.DEFAULT, lines)
+    assert pieces == [f"it was {mark}" for mark in marks]

@@ -64,17 +64,17 @@ def _links(
     for (path, id), found in links.items():
         if (path, id) in hidden:
             continue
+        ends = [(targets.find(target, id) or ghost(target), context) for target, _, context in found]
         memory = known.memory(path, id) if (path, id) in secret else None
-        for target, edge, context in found:
-            node = targets.find(target, id) or ghost(target)
+        # all at once: a long text with a secret may have very many links
+        names = cleaned(ends, known.bank.guard, [memory.text]) if memory else ends
+        for (node, _), (name, said), (_, edge, _) in zip(ends, names, found, strict=True):
             if node == id:
                 continue  # a heading of its own
             if node not in nodes:
-                name = cleaned(node, known.bank.guard, [memory.text]) if memory else node
                 if name != node:
                     shown[node] = name
                 nodes[node] = {"id": name, "title": name.partition(":")[2], "is_ghost": True}
-            said = cleaned(context, known.bank.guard, [memory.text]) if memory else context
             yield _edge(id, node, edge, said)
 
 

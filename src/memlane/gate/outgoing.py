@@ -12,6 +12,7 @@ As in an audit, a line with `memlane:allow <reason>` may stay. The files themsel
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
@@ -19,7 +20,6 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from memlane.core.invisible import visible
-from memlane.core.patterns import lazily
 from memlane.core.text import remembered
 from memlane.core.values import fields, is_dataclass, replace
 from memlane.gate import Guard
@@ -27,11 +27,11 @@ from memlane.gate.plain import is_plain
 
 T = TypeVar("T")
 _LEAST = 4  # characters of a value that are a piece of it, and not a word that happens to look so
+_MANY = 50  # values, of which most strings have none
 _INSIDE = 12  # characters of a string that may be a piece out of the middle of a value
 _ADDRESSES = frozenset({"id", "lane", "file"})  # of a Memory: without them nobody could say which one is meant
 _NO_TEXT = (int, float, datetime)
 _SEVERAL = (list, tuple, set, frozenset)
-_CUT = lazily(r"\s*(?:\.\.\.|…)?\s*$")
 
 Blank = tuple[str, str]  # a value, and the mark that takes its place
 
@@ -48,8 +48,8 @@ def cleaned(value: T, guard: Guard, beside: Iterable[Any] = ()) -> T:
     blanks = {blank: None for string in texts for blank in _found(string, guard)}
     if not blanks:
         return value
-    longest_first = sorted(blanks, key=lambda blank: -len(blank[0]))
-    clean: T = _mapped(value, lambda string: _blanked(string, longest_first, guard))
+    near = _chooser(sorted(blanks, key=lambda blank: -len(blank[0])))
+    clean: T = _mapped(value, lambda string: _blanked(string, near, guard))
     return clean
 
 
@@ -73,14 +73,35 @@ def _found(string: str, guard: Guard) -> list[Blank]:
     return blanks
 
 
-def _blanked(string: str, blanks: Iterable[Blank], guard: Guard) -> str:
+def _chooser(blanks: list[Blank]) -> Callable[[str], list[Blank]]:
+    """A function that says which of these a string may have, whole or a piece of it: where there are many strings and
+    many values, not each is looked for in each.
+    """
+    if len(blanks) < _MANY:
+        return lambda _: blanks
+    at_end: defaultdict[str, list[int]] = defaultdict(list)
+    for at, (value, _) in enumerate(blanks):
+        at_end[value[:_LEAST]].append(at)
+        at_end[value[-_LEAST:]].append(at)
+    values = "\n".join(value for value, _ in blanks)
+
+    def near(text: str) -> list[Blank]:
+        found = {at for start in range(len(text)) for at in at_end.get(text[start : start + _LEAST], ())}
+        if _is_inside(bare := _uncut(text).strip(), values):
+            found.update(at for at, (value, _) in enumerate(blanks) if bare in value)
+        return [blanks[at] for at in sorted(found)]
+
+    return near
+
+
+def _blanked(string: str, near: Callable[[str], list[Blank]], guard: Guard) -> str:
     """A string without these values, and without the pieces of them at its ends, where it may have been cut."""
     from memlane.gate.secrets import redact, scan
 
     text = visible(string)
     found = scan(text, email=guard.email, phone=guard.phone, allow=guard.allow, marks=True)
     clean = redact(text, found) if found else text
-    for value, mark in blanks:
+    for value, mark in near(text):
         if len(value) > _LEAST:
             clean = clean.replace(value, mark)
         clean = _without_pieces(clean, value, mark)
@@ -88,20 +109,34 @@ def _blanked(string: str, blanks: Iterable[Blank], guard: Guard) -> str:
 
 
 def _without_pieces(text: str, value: str, mark: str) -> str:
-    tail = _CUT.search(text)
-    end = tail.start() if tail else len(text)
-    bare = text[:end]
-    if len(bare.strip()) >= _INSIDE and bare.strip() in value:
+    bare = _uncut(text)
+    if _is_inside(bare.strip(), value):
         return mark
-    for size in range(min(len(value) - 1, len(bare)), _LEAST - 1, -1):
-        if bare.endswith(value[:size]):
-            text = text[: end - size] + mark + text[end:]
+    # the longest that begins a piece, and then the longest that ends one: each holds the first or the last few signs
+    at = bare.find(value[:_LEAST], max(0, len(bare) - len(value) + 1))
+    while 0 <= at <= len(bare) - _LEAST:
+        if value.startswith(bare[at:]):
+            text = bare[:at] + mark + text[len(bare) :]
             break
+        at = bare.find(value[:_LEAST], at + 1)
     start = len(text) - len(text.lstrip())
-    for size in range(min(len(value) - 1, len(text)), _LEAST - 1, -1):
-        if text.startswith(value[-size:], start):
-            return text[:start] + mark + text[start + size :]
+    end = start + len(value) - 1
+    while (at := text.rfind(value[-_LEAST:], start, end)) >= 0:
+        end = at + _LEAST
+        if value.endswith(text[start:end]):
+            return text[:start] + mark + text[end:]
+        end -= 1
     return text
+
+
+def _is_inside(piece: str, value: str) -> bool:
+    return len(piece) >= _INSIDE and piece in value
+
+
+def _uncut(text: str) -> str:
+    """A text without what tells at its end that it was cut."""
+    bare = text.rstrip()
+    return bare.removesuffix("…" if bare.endswith("…") else "...").rstrip()
 
 
 def strings(value: Any) -> list[str]:
