@@ -20,7 +20,6 @@ from memlane.core.choosing import Expiry, date_given, expiry_given, last_of, sco
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Hit, Link, Memory, Plan, Problem, Removed
 from memlane.core.where import where_given
-from memlane.gate.outgoing import cleaned
 from memlane.lanes import NAMES, unless_forgotten
 from memlane.recall import address, under
 from memlane.recall.arguments import check_query
@@ -130,8 +129,7 @@ class Bank(Keyed):
             "since": since, "until": until, "where": where, "archived": archived, "expired": expired,
         }  # fmt: skip
         found = listing.chosen(self, limit=limit, offset=offset, lane=lane, brief=brief, **filters)
-        guards = listing.guards(self) if found else {}
-        return [cleaned(memory, guards[bool(memory.owner)]) for memory in (briefly(found) if brief else found)]
+        return listing.clean(self, briefly(found) if brief else found)
 
     def search(
         self,

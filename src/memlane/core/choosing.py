@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -88,7 +89,7 @@ def last_of(limit: int, offset: int) -> int:
     """Where a page of so many ends that begins after so many others. Raises InvalidInput."""
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
         raise InvalidInput("The offset is not a whole number from 0 on.", hint="0 is the default.")
-    return offset + max(limit, 0)
+    return min(offset + max(limit, 0), sys.maxsize)
 
 
 def tags_of(value: Any) -> tuple[str, ...]:

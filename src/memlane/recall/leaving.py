@@ -56,6 +56,12 @@ def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
     return [cleaned(item, guard) if id(item) in held else item for item in items]
 
 
+def each_without_secrets(bank: Bank, guard: Guard, values: Sequence[Seen]) -> list[Seen]:
+    """Values of any kind, each without its secrets. It is noted what has none: who lists a bank lists it again."""
+    passed = _passing(bank, guard, ["\n".join(strings(value)) for value in values])
+    return [value if passes else cleaned(value, guard) for value, passes in zip(values, passed, strict=True)]
+
+
 def clean_lines(
     bank: Bank, guard: Guard, lines: Sequence[str], beside: Sequence[str] = (), *, apart: str = ""
 ) -> list[str]:

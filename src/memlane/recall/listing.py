@@ -15,6 +15,7 @@ from memlane.gate import Guard
 from memlane.index.fields import NOTHING, Asked
 from memlane.lanes import NAMES, Worth
 from memlane.recall import scopes, under
+from memlane.recall.leaving import each_without_secrets
 from memlane.recall.superseded import marked
 
 if TYPE_CHECKING:
@@ -85,6 +86,16 @@ def guards(bank: Bank) -> dict[bool, Guard]:
     """What memories that a bank lists must not be shown with: those of its own, and (True) those of the user's."""
     below = bank.under
     return {False: bank.guard, True: (below or bank).guard}
+
+
+def clean(bank: Bank, memories: Sequence[Memory]) -> list[Memory]:
+    """Memories that a bank lists, without their secrets."""
+    by_owner = guards(bank) if memories else {}
+    groups = {
+        users: iter(each_without_secrets(bank, guard, [one for one in memories if bool(one.owner) is users]))
+        for users, guard in by_owner.items()
+    }
+    return [next(groups[bool(memory.owner)]) for memory in memories]
 
 
 def _in_both(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from commands import CANARY, Run
 from memlane import Bank
 from memlane.core.dates import iso
 from memlane.recall import harmless
+from memlane.surfaces.cli import output
 
 MANY = 300  # several pages
 
@@ -134,3 +136,22 @@ def test_an_edit_by_hand_is_listed_at_once(run: Run, bank: Bank) -> None:
     listed(run)
     (bank.root / "n9.md").write_text("---\ntitle: By hand\n---\n\nOf today.\n")
     assert [line.split("\t")[2] for line in listed(run).splitlines() if line.startswith("notes:n9\t")] == ["By hand"]
+
+
+def test_a_list_as_json_is_one_array_of_whatever_length(run: Run, bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Printed page by page; the second time by what is noted of it."""
+    add_many(bank)
+    (bank.root / "n5.md").write_text(f"---\ntitle: The key is {CANARY}\n---\n\nIt is.\n")
+    bank.index.refresh(force=True)
+    monkeypatch.setattr(output, "PAGE", 90)
+    memories = [memory.to_dict() for memory in bank.list()]
+    assert CANARY not in str(memories)
+    for _ in range(2):
+        assert run("list", "--json").out == json.dumps(memories, ensure_ascii=False, indent=2) + "\n"
+    assert run("list", "--json", "--tag", "none").out == "[]\n"
+
+
+def test_a_limit_may_be_any_number(bank: Bank) -> None:
+    bank.add("Of today.", title="a")
+    assert [memory.id for memory in bank.list(limit=10**30)] == ["notes:a"]
+    assert bank.list(limit=1, offset=10**30) == []

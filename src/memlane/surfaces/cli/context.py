@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.options import order_option, where_option, with_bank, words_argument
+from memlane.surfaces.cli.options import Count, order_option, where_option, with_bank, words_argument
 from memlane.surfaces.cli.output import one_line, print_json, say
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ explain_option = click.option("--explain", is_flag=True, help="List what was lef
 
 @click.command()
 @words_argument("prompt", required=False)
-@click.option(
-    "--budget", type=click.IntRange(min=0), help=f"At most so many tokens: {BUDGET} with a PROMPT, else everything."
-)
+@click.option("--budget", type=Count(), help=f"At most so many tokens: {BUDGET} with a PROMPT, else everything.")
 @click.option("--scope", "scopes", multiple=True, help="Leave out what is in others; may be repeated.")
 @click.option("--relevant", is_flag=True, help="Only what the prompt is clearly about: exactly what hooks give it.")
 @where_option

@@ -29,6 +29,7 @@ from memlane.surfaces.cli.output import (
     print_bytes,
     print_json,
     print_lines,
+    print_list,
     print_rows,
     print_text,
     say,
@@ -112,7 +113,7 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     $ memlane list --where team=shop
     """
     if as_json:
-        print_json([bank.original(memory) for memory in bank.list(**chosen)])
+        print_list(bank, [bank.original(memory) for memory in bank.list(**chosen)])
         return
     from memlane.surfaces.cli.listing import lines
 

@@ -11,7 +11,7 @@ from memlane.history import versions as histories
 from memlane.lanes.answers import Version
 from memlane.recall import under
 from memlane.recall.address import find_any
-from memlane.surfaces.cli.options import complete_id, with_bank
+from memlane.surfaces.cli.options import Count, complete_id, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_text, say
 from memlane.surfaces.cli.undo import print_changes
 
@@ -22,9 +22,7 @@ COMMITS = 20  # of a bank, unless --limit says how many
 @click.argument("id", required=False, shell_complete=complete_id)
 @click.option("--show", "version", metavar="VERSION", help="Print the text of this version.")
 @click.option("--diff", is_flag=True, help="Print what each version changed.")
-@click.option(
-    "--limit", "-n", type=click.IntRange(min=1), help=f"At most so many; without an ID, {COMMITS} if it is not given."
-)
+@click.option("--limit", "-n", type=Count(1), help=f"At most so many; without an ID, {COMMITS} if it is not given.")
 @with_bank
 def history(bank: Bank, id: str | None, version: str | None, diff: bool, limit: int | None, as_json: bool) -> None:
     """List the versions of a memory, the newest first; without an ID, what changed the bank.
@@ -111,7 +109,7 @@ def _print_commits(bank: Bank, limit: int, as_json: bool) -> None:
 @click.option(
     "--since", metavar="CURSOR", help="After this, which an earlier call has printed; `now` prints one alone."
 )
-@click.option("--limit", "-n", type=click.IntRange(min=1), help="At most about so many; a change is not cut in two.")
+@click.option("--limit", "-n", type=Count(1), help="At most about so many; a change is not cut in two.")
 @with_bank
 def changes(bank: Bank, since: str | None, limit: int | None, as_json: bool) -> None:
     """List what was changed, memory by memory, the oldest first, for programs that follow a bank.

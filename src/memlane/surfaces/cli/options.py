@@ -52,6 +52,18 @@ def words_argument(name: str, *, required: bool = True) -> Decorator:
     return click.argument(name, nargs=-1, required=required, metavar=shown, callback=_joined)
 
 
+DAYS = 36_500  # a hundred years: no date is farther away
+
+
+class Count(click.IntRange):
+    """A whole number, at most a billion: of no thing does a bank have more."""
+
+    name = "number"
+
+    def __init__(self, least: int = 0, most: int = 1_000_000_000) -> None:
+        super().__init__(least, most)
+
+
 def ids_argument(name: str = "ids", *, required: bool = True) -> Decorator:
     metavar = "ID..." if required else "[ID]..."
     return click.argument(name, nargs=-1, required=required, metavar=metavar, shell_complete=complete_id)
@@ -68,10 +80,10 @@ as_of = click.option("--as-of", metavar="WHEN", help="As it was at a date, or at
 
 def limit_option(default: int | None = None, help: str | None = None) -> Decorator:
     shown = default is not None
-    return click.option("--limit", "-n", type=click.IntRange(min=0), default=default, show_default=shown, help=help)
+    return click.option("--limit", "-n", type=Count(), default=default, show_default=shown, help=help)
 
 
-offset_option = click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many of the first.")
+offset_option = click.option("--offset", type=Count(), default=0, help="Leave out so many of the first.")
 _DATES = (click.option("--until", metavar="DATE"), click.option("--since", metavar="DATE"))
 scope_option = click.option("--scope", help="For whom or what: user:alice, area:database, 'team/*'; a topic, a layer.")
 user_option = click.option(

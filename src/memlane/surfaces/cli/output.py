@@ -200,6 +200,19 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value, indent=2), file=_plain(sys.stdout))
 
 
+def print_list(bank: Bank, values: Iterable[Any]) -> None:
+    """Print values as `print_json` does, a page at a time: however many they are."""
+    from memlane.recall.leaving import each_without_secrets
+
+    out, values, is_first = _plain(sys.stdout), iter(values), True
+    while page := list(islice(values, PAGE)):
+        clean = each_without_secrets(bank, _guard.get(), [_as_plain(value) for value in page])
+        lines = escaped(json.dumps(clean, ensure_ascii=False, indent=2))
+        click.echo(("[\n" if is_first else ",\n") + lines.removeprefix("[\n").removesuffix("\n]"), file=out, nl=False)
+        is_first = False
+    click.echo("[]" if is_first else "\n]", file=out)
+
+
 def print_tables(tables: Mapping[str, Sequence[Any]]) -> None:
     """Print lists of rows that have no secrets left in them, as JSON, a row on a line: however long they are."""
     out = _plain(sys.stdout)
@@ -218,8 +231,12 @@ def print_tables(tables: Mapping[str, Sequence[Any]]) -> None:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """The value as JSON that is safe to print: secrets are blanked, what is invisible is escaped and means the same."""
-    plain = json.loads(json.dumps(value, default=lambda other: other.to_dict()))
-    return escaped(json.dumps(without_secrets(plain), ensure_ascii=False, indent=indent))
+    return escaped(json.dumps(without_secrets(_as_plain(value)), ensure_ascii=False, indent=indent))
+
+
+def _as_plain(value: Any) -> Any:
+    """A value of nothing but what JSON has."""
+    return json.loads(json.dumps(value, default=lambda other: other.to_dict()))
 
 
 def print_result(

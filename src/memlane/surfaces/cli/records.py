@@ -12,6 +12,8 @@ from memlane.core.model import Plan, Step
 from memlane.lanes.records.record import Record
 from memlane.recall.scopes import spelt
 from memlane.surfaces.cli.options import (
+    DAYS,
+    Count,
     any_tag_option,
     apply_option,
     content_argument,
@@ -65,7 +67,7 @@ def create(bank: Bank, content: str | None, as_json: bool, **fields: Any) -> Non
 @click.option("--keyword")
 @dates
 @limit_option()
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many of the newest.")
+@click.option("--offset", type=Count(), default=0, help="Leave out so many of the newest.")
 @with_bank
 def list_(bank: Bank, scope: str | None, as_json: bool, **chosen: Any) -> None:
     """List records, the newest first.
@@ -115,8 +117,8 @@ def validate(bank: Bank, as_json: bool) -> None:
 
 
 @records.command()
-@click.option("--days", type=click.IntRange(min=0), help="Keep so many days; else capture.keep_days.")
-@click.option("--count", type=click.IntRange(min=0), help="Keep so many; else capture.keep_count.")
+@click.option("--days", type=Count(most=DAYS), help="Keep so many days; else capture.keep_days.")
+@click.option("--count", type=Count(), help="Keep so many; else capture.keep_count.")
 @apply_option
 @with_bank
 def retain(bank: Bank, days: int | None, count: int | None, applied: bool, as_json: bool) -> None:

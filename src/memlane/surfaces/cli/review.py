@@ -11,7 +11,7 @@ from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.model import Plan, Step
 from memlane.lanes import NAMES
-from memlane.surfaces.cli.options import complete_id, with_bank
+from memlane.surfaces.cli.options import Count, complete_id, with_bank
 from memlane.surfaces.cli.output import (
     print_json,
     print_result,
@@ -37,7 +37,7 @@ _SIMILAR = {"threshold": 0.85, "limit": 5, "type": None}
 @click.option("--key", type=click.Choice([*"krtmx"]), help="With --only unconfirmed: what to do with these ids.")
 @click.option("--check", is_flag=True, help="End with exit code 6 when there is something to do.")
 @click.option("--threshold", type=click.FloatRange(0, 1), help="With --only similar: how much alike; else 0.85.")
-@click.option("--limit", "-n", type=click.IntRange(min=0), help="With --only similar: so many groups at most; else 5.")
+@click.option("--limit", "-n", type=Count(), help="With --only similar: so many groups at most; else 5.")
 @click.option("--type", help="With --only similar: only memories of this type.")
 @with_bank
 def review(bank: Bank, as_json: bool, **options: Any) -> None:

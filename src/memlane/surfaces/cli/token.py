@@ -14,7 +14,7 @@ from memlane.config import grants, tokens
 from memlane.core.access import RIGHTS, Access
 from memlane.core.errors import NotFound
 from memlane.disk import audit_log
-from memlane.surfaces.cli.options import as_json
+from memlane.surfaces.cli.options import Count, as_json
 from memlane.surfaces.cli.output import print_json, print_rows, print_text, say
 
 
@@ -142,7 +142,7 @@ def code(ctx: click.Context, number: str, as_json: bool) -> None:
 
 
 @token.command()
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="The newest so many.")
+@click.option("--limit", type=Count(1), default=50, show_default=True, help="The newest so many.")
 @click.option("--name", default="", help="Only what this token did.")
 @click.pass_context
 @as_json

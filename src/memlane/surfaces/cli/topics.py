@@ -10,6 +10,7 @@ from memlane.bank import Bank
 from memlane.recall.scopes import spelt
 from memlane.surfaces.cli.context import explain_option, print_block
 from memlane.surfaces.cli.options import (
+    Count,
     any_tag_option,
     content_argument,
     dates,
@@ -109,7 +110,7 @@ def list_(bank: Bank, as_json: bool) -> None:
 @topics.command()
 @words_argument("query")
 @limit_option(3)
-@click.option("--max-tokens", type=click.IntRange(min=0), default=1000, show_default=True, help="At most so many.")
+@click.option("--max-tokens", type=Count(), default=1000, show_default=True, help="At most so many.")
 @explain_option
 @with_bank
 def embed(bank: Bank, query: str, limit: int, max_tokens: int, explain: bool, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.options import with_bank
+from memlane.surfaces.cli.options import Count, with_bank
 from memlane.surfaces.cli.output import print_json, print_line, print_result, say
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ LISTED = 20
 @click.command()
 @click.argument("which", metavar="[N|ID]", required=False)
 @click.option("--list", "list_", is_flag=True, help="List what was changed, the latest first.")
-@click.option("--limit", "-n", type=click.IntRange(min=1), default=LISTED, show_default=True, help="With --list.")
+@click.option("--limit", "-n", type=Count(1), default=LISTED, show_default=True, help="With --list.")
 @with_bank
 def undo(bank: Bank, which: str | None, list_: bool, limit: int, as_json: bool) -> None:
     """Take back the last change of any kind, the last N, or the one of this ID.
