@@ -83,6 +83,12 @@ def test_a_backup_is_for_its_owner_alone_and_replaces_nothing_unasked(full: Bank
     assert backup.write(full, file, overwrite=True)["path"] == str(file)
 
 
+def test_a_backup_in_no_folder_says_so(full: Bank, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"There is no such folder\."):
+        backup.write(full, tmp_path / "nowhere/x.tar.gz")
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_backup_inside_the_bank_is_refused(full: Bank) -> None:
     with pytest.raises(InvalidInput, match="inside the bank"):
         backup.write(full, full.root / "backup.tar.gz")

@@ -22,7 +22,7 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotTrusted, StorageError
 from memlane.disk import archive, derived, files, forgotten, written
 from memlane.exchange import adopt
-from memlane.exchange.export import outside
+from memlane.exchange.export import place_for
 from memlane.lanes import LANES, NAMES
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class Restored:
 def write(bank: Bank, path: str | Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Write a backup of a bank; return its path, how many files it has, and those that were left out.
 
-    Raises InvalidInput for a place inside the bank, AlreadyExists, StorageError.
+    Raises InvalidInput for a place inside the bank or in no folder, AlreadyExists, StorageError.
     """
-    target = os.path.abspath(outside(bank, path))
+    target = place_for(bank, path, overwrite=overwrite)
     left_out: list[str] = []
     facts = {
         "memlane": __version__,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 MAX_LINES, MAX_BYTES = 200, 25_000  # of a block in an agent's file: Claude Code reads no more of one
+_OTHER_NAME = "Choose another name, or say --overwrite."
 _FRAME = 8  # lines that the markers and the line about refreshing may take
 _ID = re.compile(r"\[([a-z]+:[^\]\n]+)\]")
 _AT = re.compile(r"(^|[^\w\\])@(?=\S)")
@@ -133,18 +134,27 @@ def remove_block(path: str | Path) -> bool:
 
 
 def write_file(bank: Bank, path: str | Path, text: str, *, overwrite: bool = False) -> None:
-    """Write an export. Raises InvalidInput for a place inside the bank, where it would be taken for memory, and for a
-    folder that is not there; AlreadyExists."""
-    target = os.path.abspath(outside(bank, path))
-    if not os.path.isdir(os.path.dirname(target)):
-        raise InvalidInput("There is no such folder.", hint="Make it first, or name another.")
+    """Write an export. Raises what `place_for` raises."""
+    target = place_for(bank, path, overwrite=overwrite)
     if overwrite:
         files.replace(target, text.encode())
         return
     try:
         files.create(target, text.encode())
     except AlreadyExists as error:
-        raise AlreadyExists(str(error), hint="Choose another name, or say --overwrite.") from None
+        raise AlreadyExists(str(error), hint=_OTHER_NAME) from None
+
+
+def place_for(bank: Bank, path: str | Path, *, overwrite: bool) -> str:
+    """Where a file of the user's is to be written: told before anybody works for it. Raises InvalidInput for a place
+    inside the bank, where it would be taken for memory, and for a folder that is not there; AlreadyExists.
+    """
+    target = os.path.abspath(outside(bank, path))
+    if not os.path.isdir(os.path.dirname(target)):
+        raise InvalidInput("There is no such folder.", hint="Make it first, or name another.")
+    if not overwrite and os.path.lexists(target):
+        raise AlreadyExists(f"The file already exists: {os.path.basename(target)}", hint=_OTHER_NAME)
+    return target
 
 
 def outside(bank: Bank, path: str | Path) -> Path:

@@ -65,6 +65,8 @@ def export(
         raise click.UsageError("--remove goes with --to.")
     if overwrite and output is None:
         raise click.UsageError("--overwrite goes with --output.")
+    if output is not None:
+        out.place_for(bank, output, overwrite=overwrite)  # rather now than after all of them were read
     memories = _chosen(bank, chosen)
     if form == "markdown":
         text = out.document(memories)
