@@ -81,6 +81,14 @@ def test_a_title_is_listed_whatever_is_in_it(run: Run, bank: Bank) -> None:
     assert [name for name in ('He said "no"', "C:\\new \\u0041") if name not in first] == []
 
 
+def test_memories_without_a_date_are_listed_by_id_whether_or_not_a_file_was_edited(run: Run, bank: Bank) -> None:
+    for name in "abc":
+        (bank.root / f"{name}.md").write_text(f"Text of {name}.\n")
+    bank.index.refresh(force=True)
+    (bank.root / "a.md").write_text("Another text of a.\n")  # read from the file, the others from the index
+    assert listed(run) == "notes:a\t\ta\nnotes:b\t\tb\nnotes:c\t\tc\n"
+
+
 def test_what_comes_back_after_it_was_deleted_is_held_back(run: Run, bank: Bank) -> None:
     add_many(bank)
     listed(run)

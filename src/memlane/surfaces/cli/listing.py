@@ -35,6 +35,7 @@ _HEAD = re.compile(rf'\{{"id": "{_STRING}", "lane": "[a-z]+", "title": "([^"\\]*
 _LAST = 4  # a row whose digest begins with a byte below this is the last of its page: one in 64
 _DAY = 86_400  # seconds
 _NEVER = -listing.FAR  # instead of the date that a memory has not
+_LAST_OF_ALL = float("inf")  # where such a memory stands, as in `list_order`
 _ASKED = 500  # rows in one question
 _AT_ONCE = 20  # pages that are read together
 Placed = tuple[float, str, str, bytes, int, Memory | None]  # by date and id: line, digest and number of a row; a memory
@@ -100,7 +101,8 @@ def _placed(bank: Bank, peek: Peek, whole: listing.Whole, may_show: Fits) -> Ite
         if day not in days:
             days[day] = datetime.fromtimestamp(when, UTC).date().isoformat()
         title = match[1] if match[2] is None else json.loads(f'"{match[1]}"')
-        yield -when, id, f"{id}\t{days[day]}\t{' '.join(title.split())}", digest, n, None
+        line = f"{id}\t{days[day]}\t{' '.join(title.split())}"
+        yield _LAST_OF_ALL if created is None else -when, id, line, digest, n, None
     elsewhere = [memory for name in whole.lanes if name not in listing.IN_INDEX for memory in bank.memories(name)]
     for memory in filter(may_show, (*peek.read(), *elsewhere)):
         yield (*list_order(memory), "", b"", 0, memory)
