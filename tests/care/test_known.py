@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -223,6 +224,20 @@ def test_asking_changes_no_byte_of_the_bank(bank: Bank, tmp_path: Path) -> None:
     before = tree(tmp_path)
     answers(bank)
     assert tree(tmp_path) == before
+
+
+def test_a_review_knows_what_was_replaced_privately_since(bank: Bank) -> None:
+    said = "The deploy of the shop runs on Tuesday morning at nine, after somebody has looked at the tests"
+    bank.add(f"{said}.", title="one", scope="private")
+    bank.add(f"{said} again.", title="two", scope="private")
+    assert _private_duplicates(bank) == ["notes:private/one"]
+    line = {"old": "notes:private/one", "new": "notes:private/two", "at": "2026-01-01T00:00:00Z"}
+    (bank.root / "private/replaced.jsonl").write_text(json.dumps(line) + "\n")
+    assert _private_duplicates(bank) == []
+
+
+def _private_duplicates(bank: Bank) -> list[str]:
+    return [step.id for step in review.plan(bank, only=["duplicate"]).steps if step.id.startswith("notes:private/")]
 
 
 def test_only_the_user_can_read_what_is_known(bank: Bank) -> None:

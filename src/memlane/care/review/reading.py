@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from memlane.care.inventory import command_line
-from memlane.care.known import Known, stamp_of
+from memlane.care.known import Known
 from memlane.core.dates import utc_now
 from memlane.core.model import Memory, Step
 from memlane.core.values import asdict, dataclass, fields, replace
@@ -116,7 +116,7 @@ class Reading:
 
     def remembered(self, kind: str, work_out: Callable[[Reading], Iterator[Item]]) -> Iterator[Item]:
         """The items of a kind that takes long to work out, completed: they are the same until a file changes."""
-        aside = [stamp_of(path) for path in (self.bank.tombstones.path, self.bank.replaced.path)]
+        aside = self.bank.tombstones.state(), self.bank.replaced.links()  # with what private files say
 
         def rows() -> list[tuple[Any, ...]]:
             return [_values(item) for item in self.completed(work_out(self), kind)]
