@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memlane import Bank
-from memlane.recall import harmless
+from memlane.recall import harmless, leaving
 from memlane.recall.harmless import MANY, passing
 
 KEY = "AKIA" + "Q7RSTUVWXYZ23456"
@@ -120,3 +120,14 @@ def test_a_session_that_starts_as_the_last_one_loads_no_rules(bank: Bank, tmp_pa
         assert "Tuesdays" in done.stdout
         loaded.append({"memlane.gate.secrets", "memlane.core.instructions"} & {*done.stderr.split()})
     assert loaded == [{"memlane.gate.secrets"}, set()]
+
+
+def test_of_long_hits_only_some_are_remembered(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "_passed", type(leaving._passed)())
+    monkeypatch.setattr(leaving, "LENGTH", 25_000, raising=False)
+    for number in range(6):
+        (bank.root / f"n{number}.md").write_text(f"Topic{number} is long.\n\n" + "More is said here.\n\n" * 500)
+    (bank.root / "book.md").write_text("A book is longer.\n\n" + "More is said here.\n\n" * 2_000)
+    for query in (*(f"topic{number}" for number in range(6)), "book"):
+        assert len(bank.search(query, limit=1)) == 1
+    assert sum(len(said[1].text) for said in leaving._passed) < leaving.LENGTH  # type: ignore[index]

@@ -20,8 +20,24 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 Seen = TypeVar("Seen")
-KEPT = 4_000  # hits that are remembered to have no secret
-_passed: dict[Hashable, None] = {}
+KEPT, LENGTH = 4_000, 16_000_000  # hits that are remembered to have no secret, and the characters of them all
+
+
+class _Passed(set[Hashable]):
+    """What hits say that have no secret. At its limit, it is forgotten and begun anew."""
+
+    length = 0
+
+    def note(self, said: Hashable, length: int) -> None:
+        if len(self) >= KEPT or self.length + length > LENGTH:
+            self.clear()
+            self.length = 0
+        if length <= LENGTH:
+            self.add(said)
+            self.length += length
+
+
+_passed = _Passed()
 
 
 def shown(bank: Bank, memories: Iterable[Memory]) -> list[Memory]:
@@ -44,15 +60,16 @@ def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
     guard = bank.guard
     check = check_of(guard)
     keys = [_said(check, item) for item in items]
-    new = [item for item, key in zip(items, keys, strict=True) if key not in _passed]
+    new = [(item, key) for item, key in zip(items, keys, strict=True) if key not in _passed]
     if not new:  # who searches again sees much of the same
         return list(items)
-    texts = ["\n".join(strings(item)) for item in new]
-    passed = _passing(bank, guard, texts)
-    held = {id(item) for item, passes in zip(new, passed, strict=True) if not passes}
-    if len(_passed) > KEPT:
-        _passed.clear()
-    _passed.update((key, None) for item, key in zip(items, keys, strict=True) if key and id(item) not in held)
+    texts = ["\n".join(strings(item)) for item, _ in new]
+    held = set()
+    for (item, key), text, passes in zip(new, texts, _passing(bank, guard, texts), strict=True):
+        if not passes:
+            held.add(id(item))
+        elif key:
+            _passed.note(key, len(text))
     return [cleaned(item, guard) if id(item) in held else item for item in items]
 
 
