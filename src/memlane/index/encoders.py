@@ -331,21 +331,17 @@ class Tokens:
     def __init__(self, ids: Mapping[str, int], rows: int) -> None:
         self._ids = ids
         self._hashed = rows - len(self._ids)
-        self._known = Remembered(self._split)
+        self._known = Remembered(self._split, _MOST_KNOWN)
 
     @cached_property
     def _longest(self) -> int:
         return max(map(len, self._ids))
 
     def ids(self, text: str) -> list[int]:
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
         return list(chain.from_iterable(map(self._known.__getitem__, words(text))))
 
     def in_sentences(self, text: str) -> list[int]:
         """The same, with a BREAK between two sentences."""
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
         return list(chain.from_iterable(map(self._known.__getitem__, WORD_OR_BREAK.findall(plain(text)))))
 
     def of_word(self, word: str) -> tuple[int, ...]:

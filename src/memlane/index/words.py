@@ -33,6 +33,7 @@ _ASKING = """many much long often old total number amount ago past last next rec
     new get got go went make made use take took happen""".split()
 ASKING_WEIGHT = 0.4
 _MOST_KNOWN = 100_000  # pieces of text whose terms are remembered
+_LONG = 100  # characters; a longer piece is a key or a blob, which comes but once
 QUERY_CHARACTERS, QUERY_TERMS = 2_000, 200  # of a longer query, only the beginning counts
 _PIECE = lazily(r"[^\W_]+(?:[._/'’+#@:-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}|[^\W_]+")
 _PART = lazily(r"[^\W_]+")
@@ -44,7 +45,14 @@ _UNSPACED = lazily(
     "\uac00-\ud7af\U00020000-\U0003ffff"  # Hangul, rare Han
     "]+"
 )
-_stem = Stemmer("english", 50_000).stemWord
+_stem_short, _stem_long = Stemmer("english", 50_000).stemWord, Stemmer("english", 0).stemWord  # which remembers none
+
+
+def _stem(word: str) -> str:
+    stem: str = _stem_short(word) if len(word) <= _LONG else _stem_long(word)
+    return stem
+
+
 _WEAK = frozenset(map(_stem, _ASKING))
 
 
@@ -52,13 +60,20 @@ T = TypeVar("T")
 
 
 class Remembered(dict[str, tuple[T, ...]]):
-    """What a function made of words, each asked for once: in indexing, most of them were there before."""
+    """What a function made of words, each asked for once: in indexing, most of them were there before.
 
-    def __init__(self, of: Callable[[str], tuple[T, ...]]) -> None:
-        self._of = of
+    Long ones are not remembered, and at `most` words all are forgotten.
+    """
+
+    def __init__(self, of: Callable[[str], tuple[T, ...]], most: int = _MOST_KNOWN) -> None:
+        self._of, self._most = of, most
 
     def __missing__(self, word: str) -> tuple[T, ...]:
-        found = self[word] = self._of(word)
+        found = self._of(word)
+        if len(word) <= _LONG:
+            if len(self) >= self._most:
+                self.clear()
+            self[word] = found
         return found
 
 
@@ -66,8 +81,6 @@ def terms(text: str) -> list[str]:
     """The terms of a text to be indexed, repeated as often as they occur. Stop words are left out."""
     if not text:
         return []
-    if len(_known) > _MOST_KNOWN:
-        _known.clear()
     result = list(chain.from_iterable(map(_known.__getitem__, _PIECE.findall(text))))
     if not text.isascii():
         for run in _UNSPACED.findall(text):
@@ -114,8 +127,6 @@ def plain_parts(text: str) -> list[tuple[tuple[str, ...], ...]]:
     `src/auth.py`. Stop words are left out. `UserName` has two alternatives: a word of its own, or `user` and `name` as
     in `getUserName`.
     """
-    if len(_known_parts) > _MOST_KNOWN:
-        _known_parts.clear()
     return list(chain.from_iterable(map(_known_parts.__getitem__, _PART.findall(text))))
 
 
