@@ -8,6 +8,8 @@ import pytest
 
 from memlane import Bank
 from memlane.index import kept_rows, writing
+from memlane.index.chunks import HEADING, PATH, chunks
+from memlane.index.preparing import PLACED, prepare
 from samples import words
 
 
@@ -45,3 +47,31 @@ def test_chunks_are_numbered_anew_a_few_memories_at_a_time(bank: Bank, monkeypat
         writing.renumber(db, bank.index.encoder)
     assert [(hit.memory.id, hit.score) for hit in bank.search(words(3), 5)] == before
     assert prepared == [1] * 5
+
+
+def test_a_very_long_heading_is_cut_in_the_paths_and_stays_whole_in_the_text() -> None:
+    name = "word " * 1_000 + "end"
+    text = f"# {name}\n\n{words(1, 300)}\n\n## Short\n\n{words(2, 300)}\n"
+    found = chunks(text)
+    above = f"{name[: HEADING - 1]}…"
+    assert list(dict.fromkeys(piece.header_path for piece in found)) == [above, f"{above} > Short"]
+    assert "".join(piece.text for piece in found) == text
+
+
+def test_a_path_of_many_long_headings_is_cut() -> None:
+    names = [f"{level} " + "word " * 50 for level in range(1, 7)]
+    text = "".join(f"{'#' * level} {name}\n\n" for level, name in enumerate(names, 1)) + words(1, 300)
+    assert chunks(text)[-1].header_path == f"{' > '.join(name.strip() for name in names)[: PATH - 1]}…"
+
+
+def test_the_end_of_a_very_long_heading_is_found_in_one_chunk_and_that_of_a_title_too(bank: Bank) -> None:
+    (bank.root / "heading.md").write_text(f"# {'word ' * 1_000}zebra\n\n{words(6, 300)}")
+    many = "word " * 400
+    (bank.root / "title.md").write_text(f"---\ntitle: {many}okapi\naka: {many}quagga\n---\n{words(7, 300)}")
+    wanted = {"zebra": "heading", '"word zebra"': "heading", "okapi": "title", "quagga": "title"}
+    assert {query: bank.search(query, 1)[0].memory.native_id for query in wanted} == wanted
+    memories = [bank.get("notes:heading"), bank.get("notes:title")]
+    prepared = prepare(memories, bank.index.encoder)
+    assert min(prepared.counts) > 1
+    postings = {term: len(data) // PLACED.itemsize for term, data in prepared.postings.items()}
+    assert (postings["zebra"], postings["okapi"], postings["quagga"]) == (1, 1, 1)

@@ -8,10 +8,11 @@ from memlane.core.markdown import heading, lines_with_code
 from memlane.core.values import NamedTuple
 
 SMALL, LARGE = 200, 1500  # characters
+HEADING, PATH = 300, 1000  # characters of a heading and of a path: every chunk below it has them, so all would be many
 
 
 class Chunk(NamedTuple):
-    """A piece of a text. `header_path` has its headings, outermost first: "Plan > Goals"."""
+    """A piece of a text. `header_path` has its headings, outermost first: "Plan > Goals". Very long ones are cut."""
 
     header_path: str
     text: str
@@ -22,8 +23,13 @@ def chunks(text: str) -> list[Chunk]:
 
     A section of fewer than SMALL characters is joined with the next, and one of more than LARGE is cut.
     """
-    pieces = [Chunk(path, piece) for path, section in _merged(_sections(text)) for piece in _cut(section)]
+    sections = ((shortened(path, PATH), section) for path, section in _merged(_sections(text)))
+    pieces = [Chunk(path, piece) for path, section in sections for piece in _cut(section)]
     return pieces or [Chunk("", text)]
+
+
+def shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
@@ -31,7 +37,7 @@ def _sections(text: str) -> list[tuple[str, str]]:
     sections: list[tuple[str, list[str]]] = [("", [])]
     for line, in_code in lines_with_code(text):
         if not in_code and (found := heading(line)):
-            level, title = found
+            level, title = found[0], shortened(found[1], HEADING)
             trail = [*((depth, name) for depth, name in trail if depth < level), (level, title)]
             sections.append((" > ".join(name for _, name in trail), []))
         sections[-1][1].append(line)

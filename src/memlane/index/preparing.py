@@ -6,7 +6,7 @@ Needs no index and no disk, so that another process can do it (`building`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -16,11 +16,12 @@ from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.core.values import NamedTuple
 from memlane.index import closeness
-from memlane.index.chunks import chunks
+from memlane.index.chunks import HEADING, chunks, shortened
 from memlane.index.columns import Array
 from memlane.index.encoders import Encoder, StaticEncoder, built_in
 from memlane.index.words import terms
 
+COMMON = 1_000  # characters of a title, of tags, … that count in every chunk of a memory
 AT_ONCE = 2_000_000  # bytes of memories that are prepared together: in memory they take forty times as much
 # What a term counts, in quarters: so they are stored.
 TEXT, HEADER = 4, 6
@@ -63,17 +64,19 @@ def prepare(memories: Sequence[Memory], encoder: Encoder) -> Prepared:
 
 def _pieces(memory: Memory) -> Iterator[tuple[str, str, dict[str, int]]]:
     """(headings, text, what each term counts) of the chunks of a memory, of which there may be very many."""
-    common: dict[str, int] = {}  # terms that every chunk of the memory has
-    for text, weight in (
+    said = (
         (memory.title, TITLE),
         (" ".join((*memory.tags, memory.type or "")), TAGS),
         (_also_known_as(memory), AKA),
         (f"{memory.native_id} {memory.scope or ''} {memory.project or ''}", TEXT),
         (scope.removeprefix("file:") if (scope := memory.scope or "").startswith("file:") else "", TITLE),
-    ):
-        for term in terms(text):
-            if common.get(term, 0) < weight:
-                common[term] = weight
+    )
+    common: dict[str, int] = {}  # terms that every chunk of the memory has
+    once: dict[str, int] = {}  # terms that only the first has: in each of many, those of a long title would be too many
+    for text, weight in said:
+        _raise(common, terms(text[:COMMON]), weight)
+        if len(text) > COMMON and text not in memory.text:
+            _raise(once, terms(text), weight)
     if memory.created_at:
         for term in _date_terms(memory.created_at.strftime("%d %B %Y %A")):
             common.setdefault(term, TEXT)
@@ -83,9 +86,19 @@ def _pieces(memory: Memory) -> Iterator[tuple[str, str, dict[str, int]]]:
             weights[term] = weights.get(term, 0) + HEADER
         for term, weight in common.items():
             weights[term] = weights.get(term, 0) + weight
+        for term, weight in once.items():
+            if term not in common:
+                weights[term] = weights.get(term, 0) + weight
+        once = {}
         yield header, text, weights
     for when in triggers.of(memory.fields):
         yield "", when, _counted(when)
+
+
+def _raise(weights: dict[str, int], found: Iterable[str], weight: int) -> None:
+    for term in found:
+        if weights.get(term, 0) < weight:
+            weights[term] = weight
 
 
 def _counted(text: str) -> dict[str, int]:
@@ -110,6 +123,7 @@ def embedded(encoder: Encoder, chunks: Sequence[tuple[str, str, str]]) -> tuple[
     """The vectors of chunks, each given by title, headings and text; and each as a passage for a closer look, which is
     made by the built-in table whatever the encoder. Encoders without meaning have none.
     """
+    chunks = [(shortened(title, HEADING), header, text) for title, header, text in chunks]
     if encoder.name in ("none", "hash"):
         return stored(encoder.encode_texts([embedded_text(*chunk) for chunk in chunks])), [b""] * len(chunks)
     if isinstance(encoder, StaticEncoder):
