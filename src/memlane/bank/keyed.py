@@ -183,7 +183,12 @@ class Keyed(Journaled):
     def check(
         self, /, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
     ) -> Draft:
-        """What the lane's gate makes of a text: the draft as it would be stored. Raises Refused; stores nothing."""
+        """What the lane's gate makes of a text: the draft as it would be stored. Stores nothing.
+
+        Raises Refused, and InvalidInput for an empty text, as `add` does.
+        """
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput("There is no text to remember.", hint="Give some text.")
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
 

@@ -27,3 +27,10 @@ def test_gate_test_says_what_would_happen_and_stores_nothing(run: Run, bank: Ban
     refused = run("gate", "test", "-", "--lane", "vault", "--json", stdin="heartbeat")
     assert (refused.code, refused.json["check"], refused.json["code"]) == (4, "noise", "noise")
     assert tree(tmp_path) == before
+
+
+def test_gate_test_refuses_an_empty_text_as_add_does(run: Run, bank: Bank) -> None:
+    tested, added = (run(*command, "-", stdin=" \n") for command in (("gate", "test"), ("add",)))
+    said = "error: There is no text to remember.\nnext: Give some text.\n"
+    assert (tested.code, tested.out, tested.err) == (2, "", said)
+    assert (added.code, added.out, added.err) == (tested.code, tested.out, tested.err)
