@@ -126,13 +126,16 @@ def test_a_single_file_is_read_alone(tmp_path: Path) -> None:
 
 
 def test_what_is_no_note_is_passed_over_and_named(tmp_path: Path) -> None:
-    for name in (".obsidian/a.md", ".trash/b.md", ".git/c.md", "node_modules/d.md", ".hidden.md", "image.png"):
+    folders = (".obsidian/a.md", ".trash/b.md", ".git/c.md", "node_modules/d.md")
+    for name in (*folders, ".hidden.md", "..md", ".DS_Store", "image.png"):
         write(tmp_path / "vault" / name)
     write(tmp_path / "vault/empty.md", "")
     write(tmp_path / "outside/stolen.md")
     (tmp_path / "vault/link.md").symlink_to(tmp_path / "outside/stolen.md")
     (tmp_path / "vault/folder").symlink_to(tmp_path / "outside")
     assert read("obsidian", tmp_path / "vault") == [
+        Skipped("..md", "hidden"),
+        Skipped(".hidden.md", "hidden"),
         Skipped("empty.md", "empty"),
         Skipped("folder", "a link, which is not followed"),
         Skipped("image.png", "not Markdown"),

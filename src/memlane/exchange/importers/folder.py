@@ -69,7 +69,8 @@ def walk(root: Path, skip: Collection[str] = ()) -> Iterator[str | Problem | Ski
                 if not entry.name.startswith(".") and entry.name not in _NOT_OURS and entry.path not in skip:
                     folders.append(entry.path)
             elif entry.name.startswith("."):
-                continue
+                if is_markdown(entry.name):  # somebody may miss it
+                    yield Skipped(relative, "hidden")
             elif is_markdown(entry.name):
                 yield entry.path
             else:
