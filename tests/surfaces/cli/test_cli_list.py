@@ -89,6 +89,13 @@ def test_memories_without_a_date_are_listed_by_id_whether_or_not_a_file_was_edit
     assert listed(run) == "notes:a\t\ta\nnotes:b\t\tb\nnotes:c\t\tc\n"
 
 
+def test_an_empty_tag_is_refused_rather_than_no_filter(run: Run, bank: Bank) -> None:
+    bank.add("Something without a tag.")
+    refused = run("list", "--tag", " ")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.splitlines()[0] == "error: Invalid value for '--tag' / '-t': a tag is not empty"
+
+
 def test_what_comes_back_after_it_was_deleted_is_held_back(run: Run, bank: Bank) -> None:
     add_many(bank)
     listed(run)

@@ -89,8 +89,22 @@ scope_option = click.option("--scope", help="For whom or what: user:alice, area:
 user_option = click.option(
     "--user", "scope", flag_value="user", help="Your own memory, which is read in every project. As --scope user."
 )
+
+
+def _tags(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(tag.strip() for tag in given):  # it would choose everything
+        raise click.BadParameter("a tag is not empty", ctx, param)
+    return given
+
+
 any_tag_option = click.option(
-    "--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; any of several."
+    "--tag",
+    "-t",
+    "tags",
+    multiple=True,
+    callback=_tags,
+    shell_complete=complete_tag,
+    help="A tag; any of several.",
 )
 
 
