@@ -78,6 +78,14 @@ apply_option = click.option("--apply", "applied", is_flag=True, help="Do it. Wit
 as_of = click.option("--as-of", metavar="WHEN", help="As it was at a date, or at a commit, by git.")
 
 
+class Number(click.FloatRange):
+    """A number in a range. The one that is not a number is neither below nor above any other, so click lets it pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        return self.fail("nan is not a number.", param, ctx) if found != found else found
+
+
 def limit_option(default: int | None = None, help: str | None = None) -> Decorator:
     shown = default is not None
     return click.option("--limit", "-n", type=Count(), default=default, show_default=shown, help=help)

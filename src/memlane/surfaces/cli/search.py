@@ -11,6 +11,7 @@ from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.values import replace
 from memlane.surfaces.cli.options import (
+    Number,
     archived_option,
     as_of,
     expired_option,
@@ -50,7 +51,7 @@ SNIPPET = 160  # characters of a snippet in a pipe
 @archived_option
 @expired_option
 @click.option(
-    "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."
+    "--wait", type=Number(min=0), metavar="SECONDS", help="Index for so long at most, then answer from what is there."
 )
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @as_of

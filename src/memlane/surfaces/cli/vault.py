@@ -15,6 +15,7 @@ from memlane.lanes.vault.record import CATEGORIES, SOURCES, TIERS, Record
 from memlane.recall.address import find_any, native, split
 from memlane.recall.scopes import spelt
 from memlane.surfaces.cli.options import (
+    Number,
     any_tag_option,
     dates,
     id_argument,
@@ -175,7 +176,7 @@ def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_jso
 
 @vault.command()
 @scopes_option
-@click.option("--floor", type=click.FloatRange(0, 1), default=0.5, show_default=True)
+@click.option("--floor", type=Number(0, 1), default=0.5, show_default=True)
 @with_bank
 def candidates(bank: Bank, scopes: tuple[str, ...], floor: float, as_json: bool) -> None:
     """List pairs of similar records that could be merged. Changes nothing.
