@@ -77,3 +77,18 @@ def test_a_file_that_was_young_is_looked_at_once_more(tmp_path: Path) -> None:
         while stamps(bank)[0][2] < 0:
             bank.index.refresh(force=True)
         assert stamps(bank) == [(info.st_size, info.st_mtime_ns, info.st_ctime_ns)]
+
+
+def test_an_edit_in_place_before_another_process_appends_reaches_those_who_come_later(tmp_path: Path) -> None:
+    with Bank.init(tmp_path) as bank:
+        first = bank.add("The server port is 8080.", lane="vault")
+        bank.add("Backups run on Sunday at night.", lane="vault")
+        assert bank.search("server port")[0].memory.text == first.text
+        edited = bank.vault.path.read_bytes().replace(b"8080", b"9090")
+        with bank.vault.path.open("r+b") as file:
+            file.write(edited)
+        with Bank.open(tmp_path) as other:
+            other.vault.add_memory("Logins use signed cookies.", "shared", "fact")
+        assert bank.search("server port")[0].memory.text == "The server port is 9090."
+    with Bank.open(tmp_path) as later:
+        assert later.search("server port")[0].memory.text == "The server port is 9090."

@@ -17,6 +17,7 @@ import fcntl
 import json
 import os
 import stat
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -25,22 +26,21 @@ from typing import Any
 from memlane.core.errors import NotFound
 from memlane.core.values import dataclass
 from memlane.disk import files, journal, rooted
+from memlane.disk.walking import is_settled
 
 BOM = b"\xef\xbb\xbf"
 OLD = ".old"
 REJECTED = ".rejected"
-_PROBE = 64
 _CHUNK = 1 << 20
+_YOUNG = -1  # in place of a ctime: no file has one below 0
 
 
 @dataclass(slots=True)
 class Position:
     """How far a file has been read, and what tells that it is still the same file."""
 
-    file: tuple[int, int] = (0, 0)
+    stamp: tuple[int, ...] = ()  # what `_stamp` says of it
     offset: int = 0
-    changed: int = 0
-    probe: bytes = b""
     checksum: int = 0
 
 
@@ -74,39 +74,41 @@ def json_of(line: bytes | str, otherwise: Any = None) -> Any:
     return value if end == len(text) else otherwise
 
 
-def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool]:
+def read_new(path: str, at: Position, *, verify: bool = False, trusting: bool = False) -> tuple[bytes, bool]:
     """(what was appended since the last call, False), or (the whole content, True) when it is another file now.
 
     Moves `at` to the end of what is returned. A missing file reads as empty. Raises OSError.
-    An edit in place that keeps the last bytes where they were goes unnoticed when an append follows it; `verify`
-    compares everything that was read before, and finds it.
+    Where the file is not as it was, all that was read before is compared: somebody may have edited it, and others have
+    appended since. `verify` compares it in any case. `trusting` is for a file that nobody edits.
     """
+    looked = time.time_ns()
     try:
-        info = os.stat(path)
+        stamp = _stamp(os.stat(path), looked)
     except FileNotFoundError:
-        known = at.offset > 0 or at.file != (0, 0)
-        at.file, at.offset, at.changed, at.probe, at.checksum = (0, 0), 0, 0, b"", 0
+        known = bool(at.stamp)
+        at.stamp, at.offset, at.checksum = (), 0, 0
         return b"", known
-    unchanged = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns) == (*at.file, at.offset, at.changed)
-    if unchanged and not verify:
+    if stamp == at.stamp and stamp[-1] != _YOUNG and not verify:
         return b"", False
     with rooted.opened(path, os.O_RDONLY) as fd:
-        info = os.fstat(fd)
-        known = (info.st_dev, info.st_ino) == at.file and _still_begins(fd, info.st_size, at, verify)
+        stamp = _stamp(os.fstat(fd), looked)  # before it is read: what comes meanwhile is looked at the next time
+        known = stamp[:2] == at.stamp[:2] and _still_begins(fd, at, trusting)
         start = at.offset if known else 0
         data = _read(fd, start)
-        info = os.fstat(fd)  # again: what was appended while reading is part of the data
-        at.file, at.offset, at.changed = (info.st_dev, info.st_ino), start + len(data), info.st_mtime_ns
-        at.probe = data[-_PROBE:] if len(data) >= _PROBE else ((at.probe if known else b"") + data)[-_PROBE:]
+        at.stamp, at.offset = stamp, start + len(data)
         at.checksum = zlib.crc32(data, at.checksum if known else 0)
         return data, not known
 
 
-def _still_begins(fd: int, size: int, at: Position, verify: bool) -> bool:
+def _stamp(info: os.stat_result, looked: int) -> tuple[int, ...]:
+    """What changes with a file: its place, size and times. One that was just changed may change again without them."""
+    became = info.st_ctime_ns if is_settled(info.st_ctime_ns, looked) else _YOUNG
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, became
+
+
+def _still_begins(fd: int, at: Position, trusting: bool) -> bool:
     """Whether the file still begins with what was read of it."""
-    if verify:
-        return size >= at.offset and _checksum(fd, at.offset) == at.checksum
-    return size > at.offset and os.pread(fd, len(at.probe), at.offset - len(at.probe)) == at.probe
+    return os.fstat(fd).st_size >= at.offset and (trusting or _checksum(fd, at.offset) == at.checksum)
 
 
 def _checksum(fd: int, size: int) -> int:

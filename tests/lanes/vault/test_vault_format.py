@@ -394,3 +394,19 @@ def test_an_update_does_not_take_back_an_edit_by_hand(vault: MemoryVault) -> Non
     assert len(vault.recall_memories()) == 3
     assert vault.update_memory(id, tags=["x"]).text == "The deploy day is Sunday"
     assert vault.get_memory(id).text == "The deploy day is Sunday"
+
+
+@pytest.mark.parametrize("how", ["its time is put back", "others append"])
+def test_an_edit_by_hand_that_leaves_the_size_as_it_is_is_seen(vault: MemoryVault, how: str) -> None:
+    id = add(vault, "The deploy day is Monday")
+    add(vault, words(1))
+    assert vault.get_memory(id).text == "The deploy day is Monday"
+    before = vault.path.stat()
+    with vault.path.open("r+b") as file:
+        file.seek(vault.path.read_bytes().index(b"Monday"))
+        file.write(b"Sunday")
+    if how == "others append":
+        add(MemoryVault(vault.path), words(2))
+    else:
+        os.utime(vault.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert vault.get_memory(id).text == "The deploy day is Sunday"

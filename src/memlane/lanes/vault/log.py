@@ -347,6 +347,7 @@ class VaultLog:
         self.known = Known()
         self._kept_at = kept_at
         self._lock = RLock()
+        self._is_current = False  # whether `known` was compared with all of the file, which nobody else may write
 
     @contextmanager
     def reading(self) -> Iterator[Known]:
@@ -371,7 +372,11 @@ class VaultLog:
         """
         with self.locked(), self._lock:  # in this order: whoever waits for another process lets other threads read
             self._update(verify=True)
-            yield self.known
+            self._is_current = True
+            try:
+                yield self.known
+            finally:
+                self._is_current = False
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -414,11 +419,12 @@ class VaultLog:
 
     def forget(self) -> None:
         """Read the file from its beginning the next time."""
-        self.known = Known()
+        self.known, self._is_current = Known(), False
 
     def append(self, *records: Record) -> None:
         if records:
             self._refuse_link()
+            self._is_current = False
             files.append_lines(self.file, render_lines(records))
 
     def history(self, id: str) -> list[Record]:
@@ -461,6 +467,7 @@ class VaultLog:
 
     def _rewrite(self, change: Callable[[list[bytes]], tuple[bytes, bytes]]) -> None:
         """Replace the lines by change(lines) -> (what stays, what is rejected), while others go on appending."""
+        self._is_current = False
         log.rewrite(
             self.file,
             lambda data: change([line for line in split_lines(data) if line.strip()]),
@@ -473,9 +480,11 @@ class VaultLog:
 
     def _update(self, verify: bool = False) -> None:
         """Parse what was appended since the last call, or all of the file when it was edited."""
+        if self._is_current and not verify:
+            return
         self._refuse_link()
         try:
-            data, anew = read_new(self.file, self.known.position, verify)
+            data, anew = read_new(self.file, self.known.position, verify=verify)
             while anew:
                 self.known = Known(self.known.position)
                 old = read_old(self.file)
