@@ -96,7 +96,7 @@ def test_columns_of_another_index_or_of_a_later_state_are_not_used(bank: Bank) -
     hits(bank, "tuna")
     index = bank.index
     index._db.execute("BEGIN")
-    index._db.execute("DELETE FROM chunks WHERE n = (SELECT max(n) FROM chunks)")
+    index._db.execute("DELETE FROM steps WHERE n = (SELECT max(n) FROM steps)")
     assert loaded(bank)[0] is None
     index._db.execute("ROLLBACK")
     assert loaded(bank)[0] is not None

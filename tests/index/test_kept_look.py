@@ -194,7 +194,7 @@ def test_a_file_that_was_cut_is_not_used(bank: Bank, home: Path) -> None:
 def test_that_of_another_index_or_of_a_later_state_is_not_used(bank: Bank) -> None:
     index = bank.index
     index._db.execute("BEGIN")
-    index._db.execute("DELETE FROM chunks WHERE n = (SELECT max(n) FROM chunks)")
+    index._db.execute("DELETE FROM steps WHERE n = (SELECT max(n) FROM steps)")
     assert seen(bank, "notes") is None
     index._db.execute("ROLLBACK")
     assert seen(bank, "notes") is not None

@@ -12,6 +12,7 @@ postings   for every term the chunks that contain it, in blocks of BLOCK chunk n
 vectors    one int8 row per chunk, in blocks of ROWS
 links      what each memory links to
 graves     the numbers of deleted chunks, which are never used again
+steps      what tells the states of the index from each other: see `steps`
 meta       single values: the token that `seal` compares, the encoder of the vectors, token counts, how often chunks
            were renumbered, and how often a file was taken out of `files`
 """
@@ -29,7 +30,7 @@ from typing import Any
 
 from memlane.core.errors import StorageError
 from memlane.disk import derived, locks
-from memlane.index import seal
+from memlane.index import seal, steps
 from memlane.index.seal import SCHEMA, Identity, IndexFile
 
 BLOCK = 4096  # chunk numbers per block of postings
@@ -127,6 +128,7 @@ def _make_tables(db: sqlite3.Connection, token: str) -> None:
         for statement in seal.STATEMENTS:
             db.execute(statement)
         set_meta(db, token=token)
+        steps.take(db)
         db.execute(f"PRAGMA user_version = {SCHEMA}")
         db.execute(f"PRAGMA application_id = {seal.header_of(token or '0')}")
 

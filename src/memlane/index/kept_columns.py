@@ -15,6 +15,7 @@ import numpy as np
 
 from memlane.core.errors import StorageError
 from memlane.disk import state
+from memlane.index import steps
 from memlane.index.columns import Array, Columns, extend_columns, read_columns
 from memlane.index.database import get_meta
 from memlane.index.seal import COLUMNS, IndexFile, beside
@@ -22,7 +23,7 @@ from memlane.index.seal import COLUMNS, IndexFile, beside
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
 LARGEST = 64 << 20  # bytes
 MANY = 500  # changes; with more, columns are kept anew
-_FORM = 1
+_FORM = 2
 _HEAD, _ALIGNED = 4096, 64  # bytes
 _ARRAYS = ("memory", "length", "created", "alive", "before", "after", "mean", "rows", "signs")
 
@@ -48,9 +49,8 @@ def load(file: IndexFile, db: sqlite3.Connection, layout: str) -> Columns | None
     try:
         data = state.mapped(path)
         head = json.loads(data[:_HEAD])
-        used, buried = _extent(db)
-        # else of another index, or of a later state than the one that is being read
-        if head["about"] != (_about(db, layout) or None) or head["used"] > used or head["buried"] > buried:
+        # else of another index, or of a state that the one that is being read did not come from
+        if head["about"] != (_about(db, layout) or None) or not steps.has(db, head["step"]):
             return None
         arrays: dict[str, Any] = {name: _array(data, *where) for name, where in head["arrays"].items()}
         return Columns(used=head["used"], buried=head["buried"], **arrays)
@@ -68,7 +68,8 @@ def keep(file: IndexFile, db: sqlite3.Connection, layout: str, columns: Columns)
     for name, array in arrays.items():
         places[name] = (array.dtype.str, array.shape, at)
         at += _rounded(array.nbytes)
-    head = {"about": about, "used": columns.used, "buried": columns.buried, "arrays": places}
+    extent = {"used": columns.used, "buried": columns.buried}
+    head = {"about": about, "step": steps.last(db), **extent, "arrays": places}
     pieces = [json.dumps(head).encode().ljust(_HEAD)]
     for array in arrays.values():
         pieces += (array.tobytes(), bytes(_rounded(array.nbytes) - array.nbytes))
@@ -85,12 +86,6 @@ def _about(db: sqlite3.Connection, layout: str) -> str:
     """What tells an index and its layout from others; "" of one in memory."""
     token = get_meta(db, "token")
     return f"{_FORM} {token} {layout}" if token else ""
-
-
-def _extent(db: sqlite3.Connection) -> tuple[int, int]:
-    """How far the numbers of chunks and of graves go: they are given out once, so what goes less far is older."""
-    row = db.execute("SELECT (SELECT max(n) + 1 FROM chunks), (SELECT max(n) FROM graves)").fetchone()
-    return row[0] or 0, row[1] or 0
 
 
 def _rounded(size: int) -> int:

@@ -17,11 +17,12 @@ from contextlib import suppress
 from memlane.core.errors import StorageError
 from memlane.disk import state
 from memlane.disk.walking import PACKED_SIZE, Stamps
+from memlane.index import steps
 from memlane.index.database import get_meta
 from memlane.index.seal import LOOK, IndexFile, beside
 
 FEW = 500  # files; fewer are compared as quickly
-_FORM = 2
+_FORM = 3
 Look = tuple[tuple[str, ...], dict[str, tuple[int, int]], dict[str, Stamps]]  # roots; by folder: state, stamps of files
 
 
@@ -34,9 +35,9 @@ def load(file: IndexFile, db: sqlite3.Connection) -> Look | None:
         data = state.mapped(path)
         end = data.find(b"\n")
         head = json.loads(data[:end])
-        about, forgotten, chunks, graves = _state(db)
+        about, forgotten = _state(db)
         is_of_it = head["about"] == about and head["forgotten"] == forgotten  # or else files were taken out since
-        if not is_of_it or head["chunks"] > chunks or head["graves"] > graves:  # of a later state, lost in a power cut
+        if not is_of_it or not steps.has(db, head["step"]):
             return None
         body, files, at = memoryview(data[end + 1 :]), dict[str, Stamps](), 0
         for folder, joined in head["files"]:
@@ -56,14 +57,13 @@ def keep(file: IndexFile, db: sqlite3.Connection, look: Look) -> None:
     path = beside(file, LOOK)
     if path is None or sum(map(len, files.values())) < FEW:
         return
-    about, forgotten, chunks, graves = _state(db)
+    about, forgotten = _state(db)
     with suppress(OSError, StorageError, OverflowError):
         packed = {folder: stamps.packed() for folder, stamps in files.items() if len(stamps)}
         head = {
             "about": about,
             "forgotten": forgotten,
-            "chunks": chunks,
-            "graves": graves,
+            "step": steps.last(db),
             "roots": roots,
             "folders": folders,
             "files": [(folder, "/".join(names)) for folder, (names, _) in packed.items()],
@@ -72,9 +72,6 @@ def keep(file: IndexFile, db: sqlite3.Connection, look: Look) -> None:
         state.replace(path, b"".join((json.dumps(head).encode(), b"\n", *stamps)))
 
 
-def _state(db: sqlite3.Connection) -> tuple[str, int, int, int]:
-    """What tells an index from others, how often files were taken out of it, and how far it goes: numbers of chunks and
-    of graves are given out once, so what goes less far is older."""
-    row = db.execute("SELECT (SELECT max(n) FROM chunks), (SELECT max(n) FROM graves)").fetchone()
-    about = f"{_FORM} {sys.byteorder} {get_meta(db, 'token')}"
-    return about, get_meta(db, "forgotten", 0), row[0] or 0, row[1] or 0
+def _state(db: sqlite3.Connection) -> tuple[str, int]:
+    """What tells an index from others, and how often files were taken out of it."""
+    return f"{_FORM} {sys.byteorder} {get_meta(db, 'token')}", get_meta(db, "forgotten", 0)

@@ -25,7 +25,7 @@ from memlane.core.errors import StorageError
 from memlane.core.values import NamedTuple
 from memlane.disk import derived
 
-SCHEMA = 11
+SCHEMA = 12
 HARMLESS, COLUMNS, LOOK = "harmless", "columns", "look"  # what `recall.harmless`, `kept_columns` and `kept_look` keep
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -54,6 +54,7 @@ TABLES = """
     CREATE INDEX links_by_target ON links (target);
     CREATE INDEX links_by_memory ON links (memory);
     CREATE TABLE graves (n INTEGER PRIMARY KEY AUTOINCREMENT, chunk INT);
+    CREATE TABLE steps (n INTEGER PRIMARY KEY, number INT);
 """
 STATEMENTS = tuple(statement.strip() for statement in TABLES.split(";") if statement.strip())
 _OWN = {"CREATE TABLE sqlite_sequence(name,seq)", *STATEMENTS}

@@ -27,7 +27,7 @@ from memlane.core.progress import OnProgress, tell
 from memlane.core.values import dataclass
 from memlane.disk import locks, notices
 from memlane.disk.notices import Notices
-from memlane.index import building, database, kept_columns, kept_look, seal, writing
+from memlane.index import building, database, kept_columns, kept_look, seal, steps, writing
 from memlane.index.columns import Array, Columns, passing, read_postings, read_vectors
 from memlane.index.database import get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
@@ -118,6 +118,7 @@ class Index:
         self._db, self._identity = self._open(self.file)
         self._witness: sqlite3.Connection | None = None  # only reads: it refuses a journal that nobody writes any more
         self._mark, self._marked = seal.mark(self._db), (-1, -1)  # and the version that was last seen to have it
+        self._step, self._written = steps.last(self._db), 0  # and when the file was last seen to be written
 
     def close(self) -> None:
         self._let_go()
@@ -137,6 +138,7 @@ class Index:
         self._settled, self._counted = [], -1
         self._db, self._identity = self._open(self.file)
         self._mark, self._marked = seal.mark(self._db), (-1, -1)
+        self._step = steps.last(self._db)
 
     # -- transactions
 
@@ -154,6 +156,7 @@ class Index:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._alone(), database.transaction(self._db):
+            steps.take(self._db)
             yield self._db
 
     @contextmanager
@@ -481,10 +484,14 @@ def _follow_file(index: Index) -> None:
             index._stands = place if same else None
         if same and os.path.lexists(f"{index._path}-journal"):  # of a writer, dead or alive, or put there
             _refuse_old_journal(index)
-        version = _version(index._db)
+        written, version = os.stat(index._path).st_mtime_ns, _version(index._db)
         if same and version != index._marked:  # else nothing was written since its mark was seen
-            same = seal.mark(index._db) == index._mark
-            index._marked = version
+            step = steps.last(index._db)  # first, so that a file that goes back between the two is noticed
+            same = seal.mark(index._db) == index._mark and steps.has(index._db, index._step)
+            index._marked, index._step = version, step
+        elif same and written != index._written:  # SQLite knows of no change: it goes by a number that counts them
+            same = steps.in_file(index.file) == steps.last(index._db)
+        index._written = written
     except OSError:
         same = False
     except sqlite3.Error as error:
