@@ -92,3 +92,23 @@ def test_an_edit_in_place_before_another_process_appends_reaches_those_who_come_
         assert bank.search("server port")[0].memory.text == "The server port is 9090."
     with Bank.open(tmp_path) as later:
         assert later.search("server port")[0].memory.text == "The server port is 9090."
+
+
+def test_a_slow_process_does_not_write_over_what_a_quicker_one_has_indexed_since(tmp_path: Path) -> None:
+    file, note = IndexFile.of(tmp_path, tmp_path / "state"), tmp_path / "note.md"
+    note.write_text(FIRST)
+    with closing(Index(file, lambda: [NoteLane(tmp_path)], "none")) as quick:
+
+        class Outrun(NoteLane):
+            """Its notes are saved, and indexed by another process, once they were read."""
+
+            def parse(self, path: str) -> Iterator[Memory | Problem]:
+                yield from list(super().parse(path))
+                if note.read_text() == FIRST:
+                    note.write_text(SECOND)
+                    quick.refresh()
+
+        with closing(Index(file, lambda: [Outrun(tmp_path)], "none")) as slow:
+            slow.refresh()
+            assert texts(slow) == [SECOND]
+        assert texts(quick) == [SECOND]

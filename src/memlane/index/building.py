@@ -26,7 +26,7 @@ from memlane.index import writing
 from memlane.index.columns import Array
 from memlane.index.database import get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
-from memlane.index.peek import Changed, mark_of, with_content
+from memlane.index.peek import Changed, look, mark_of, with_content
 from memlane.index.preparing import AT_ONCE, Prepared, embedded, prepare
 from memlane.index.rows import loaded
 from memlane.index.writing import Entry, ReadFile, Unit
@@ -48,6 +48,7 @@ def units(changed: Changed, known: sqlite3.Connection | None, most: int) -> Iter
     files: list[ReadFile] = []
     size = 0
     for lane, path, stamp in changed:
+        before = writing.stamp_of(known, path) if known else None
         stamp = with_content(stamp, path)  # before it is read
         mark = mark_of(known, path) if known else ""
         read = lane.answers.read(path, mark)
@@ -56,27 +57,37 @@ def units(changed: Changed, known: sqlite3.Connection | None, most: int) -> Iter
                 yield Unit([*entries.values()], files)
                 entries, files, size = {}, [], 0
             own = {memory.id: Entry.of(memory, stamp[1]) for memory in read.memories}
-            file = ReadFile(path, lane.name, stamp, own.keys(), read.mark, gone=read.gone, since=mark)
+            file = ReadFile(path, lane.name, stamp, own.keys(), read.mark, before, read.gone, mark)
             yield Unit([*own.values()], [file])
             continue
-        before = writing.digests_of(known, path) if known else {}
+        digests = writing.digests_of(known, path) if known else {}
         ids = set()
         for memory in read.memories:
             ids.add(memory.id)
             entry = Entry.of(memory, stamp[1])
-            if before.pop(memory.id, None) == entry.digest:
+            if digests.pop(memory.id, None) == entry.digest:
                 continue  # most memories of a large file have not changed
             entries[memory.id] = entry  # of several with one id, the last counts
             size += len(entry.data)
             if len(entries) >= most or size >= AT_ONCE:
                 yield Unit([*entries.values()], files)
                 entries, files, size = {}, [], 0
-        files.append(ReadFile(path, lane.name, stamp, ids, read.mark))
+        files.append(ReadFile(path, lane.name, stamp, ids, read.mark, before))
         if len(files) >= most:
             yield Unit([*entries.values()], files)
             entries, files, size = {}, [], 0
     if files:
         yield Unit([*entries.values()], files)
+
+
+def looked_again(changed: Changed) -> Changed:
+    """Files to be read once more, each with its stamp of now; the next look finds those that are gone."""
+    again: Changed = []
+    for lane, path, stamp in changed:
+        with suppress(OSError):
+            stamp = look(path)
+        again.append((lane, path, stamp))
+    return again
 
 
 def prepared(read: Iterator[Unit], encoder: Encoder, helpers: int) -> Iterator[tuple[Unit, Prepared]]:

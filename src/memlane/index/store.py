@@ -369,7 +369,8 @@ class Index:
             again |= outrun
             yield Unit(unit.entries, [file for file in unit.files if file.path not in outrun]), prepared
         if again:
-            yield from self._index_files([one for one in changed if one[1] in again], most)
+            late = building.looked_again([one for one in changed if one[1] in again])
+            yield from self._index_files(late, most)
 
     # -- the encoder
 

@@ -50,7 +50,8 @@ class Entry(NamedTuple):
 
 class ReadFile(NamedTuple):
     """A file of a lane that was read to its end, with the ids of all its memories; or, where `gone` says which of them
-    are not there any more, of those that have changed `since` it had another mark.
+    are not there any more, of those that have changed `since` it had another mark. `before` is the stamp that it had in
+    the index when it was read; None for a file that was not there.
     """
 
     path: str
@@ -58,6 +59,7 @@ class ReadFile(NamedTuple):
     stamp: Stamp
     ids: Collection[str]
     mark: str = ""
+    before: Stamp | None = None
     gone: Collection[str] | None = None
     since: str = ""
 
@@ -72,10 +74,10 @@ class Unit(NamedTuple):
 def write(db: sqlite3.Connection, unit: Unit, prepared: Prepared) -> set[str]:
     """Bring the rows of files up to date: write what is new or changed, delete what they no longer hold.
 
-    Returns the paths of which nothing was written: another process has indexed them anew since they were read in part.
+    Returns the paths of which nothing was written: another process has indexed them anew since they were read.
     """
     entries = unit.entries
-    outrun = {file.path for file in unit.files if file.gone is not None and mark_of(db, file.path) != file.since}
+    outrun = {file.path for file in unit.files if _is_outrun(db, file)}
     files = [file for file in unit.files if file.path not in outrun]
     ids = {file.path: file.ids for file in files if file.gone is None}
     query = f"SELECT n, id, file FROM memories WHERE file IN ({marks(ids)})"  # noqa: S608 - marks
@@ -101,6 +103,19 @@ def write(db: sqlite3.Connection, unit: Unit, prepared: Prepared) -> set[str]:
         [(file.path, file.lane, *file.stamp, file.mark) for file in files],
     )
     return outrun
+
+
+def _is_outrun(db: sqlite3.Connection, file: ReadFile) -> bool:
+    """Whether another process has indexed the file since: perhaps as it became after it was read here."""
+    if file.gone is not None and mark_of(db, file.path) != file.since:
+        return True
+    return stamp_of(db, file.path) not in (file.before, file.stamp)
+
+
+def stamp_of(db: sqlite3.Connection, path: str) -> Stamp | None:
+    """The stamp with which a file is in the index; None for one that is not."""
+    found: Stamp | None = db.execute("SELECT size, mtime, ctime, inode FROM files WHERE path = ?", (path,)).fetchone()
+    return found
 
 
 def _add(db: sqlite3.Connection, entries: Sequence[Entry], fresh: Sequence[bool], prepared: Prepared) -> None:
