@@ -22,6 +22,7 @@ from memlane.core.errors import InvalidInput
 from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
 from memlane.core.values import replace
+from memlane.recall import blocks
 from memlane.recall.blocks import FENCE, Block, Composer, escaped, without_blocks, worth_showing
 from samples import words
 
@@ -226,6 +227,50 @@ def test_wrong_scopes_are_refused(bank: Bank, scopes: object) -> None:
         bank.context("x", scopes=scopes)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="scopes"):
         bank.snapshot(scopes)  # type: ignore[arg-type]
+
+
+texts_of_any_kind = st.one_of(
+    st.integers(0, 40).map(lambda size: "word " * size),
+    st.text("ab \n\t<\x1b[3m\u200b漢é", max_size=60),
+    st.sampled_from(
+        ["One line.", "One line. ", "one  line.", "<memlane-x>", "# A\n\nfirst\n\n# B\n\n" + "second " * 300]
+    ),
+)
+
+
+@given(
+    st.lists(st.tuples(texts_of_any_kind, st.sampled_from([None, DAY, datetime(2025, 2, 1, tzinfo=UTC)])), max_size=40),
+    st.integers(0, 500),
+    st.sampled_from(["Canon", "Also remembered"]),
+)
+def test_what_is_not_even_written_would_not_have_fitted(
+    given: list[tuple[str, datetime | None]], budget: int, title: str
+) -> None:
+    memories = [note(f"n{at}", text, when) for at, (text, when) in enumerate(given)]
+    rules = {memory.id for memory in memories[::7]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "CANDIDATES", 2)  # from then on it is told without writing
+        block, plain = (
+            Composer(Path("/bank"), date(2025, 6, 1), count, rules=rules).snapshot({title: memories}, budget)
+            for count in (estimate, lambda text: estimate(text))  # of other counts it is not known what fits
+        )
+    assert (str(block), block.memories, block.tokens) == (str(plain), plain.memories, plain.tokens)
+    assert [item.id for item in block.left_out] == [item.id for item in plain.left_out]
+    assert all(a == b or a.why == "the budget is used up" for a, b in zip(block.left_out, plain.left_out, strict=True))
+
+
+def test_of_very_many_only_what_may_fit_is_looked_at() -> None:
+    looked_at = []
+
+    def suspicious(memory: Memory) -> list[str]:
+        looked_at.append(memory.id)
+        return []
+
+    memories = [note(f"n{at:04}", words(at)) for at in range(2_000)]
+    block = Composer(Path("/bank"), date(2025, 6, 1), suspicious=suspicious).snapshot({"Canon": memories}, 300)
+    assert len(looked_at) <= len(block.memories) + 100
+    assert len(block.memories) + len(block.left_out) == 2_000
+    assert block.left_out[-1] == ("notes:n1999", "the budget is used up")
 
 
 def test_the_same_bank_gives_the_same_bytes(tmp_path: Path) -> None:

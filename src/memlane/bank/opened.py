@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial, wraps
 from pathlib import Path
@@ -365,6 +365,14 @@ class Opened:
         if users and (below := self.under):
             found |= {USERS + id for id in below.users_word(users)}
         return found
+
+    def whose(self, memories: Sequence[Memory], rules: Collection[str]) -> tuple[dict[str, str], set[str]]:
+        """The `origins` of these memories, and of those with the ids `rules` the `users_word`, in half the time."""
+        from memlane.history import origin
+
+        own = [memory for memory in memories if not memory.owner]
+        others, word = origin.whose(cast("Bank", self), own, rules)
+        return others, word | self.users_word([memory for memory in memories if memory.owner and memory.id in rules])
 
     def outdated(self, memory: Memory) -> str:
         """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""

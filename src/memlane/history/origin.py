@@ -46,7 +46,7 @@ def origins(bank: Bank, memories: Sequence[Memory]) -> dict[str, str]:
         return dict.fromkeys((memory.id for memory in memories), "of a project that you do not trust")
     if config.trusts_everyone(bank.config):
         return {}
-    return {id: _in_words(what) for id, what in _noted(bank, memories).items() if what not in OWN}
+    return _others(_noted(bank, memories))
 
 
 def users_word(bank: Bank, memories: Sequence[Memory]) -> set[str]:
@@ -61,10 +61,25 @@ def users_word(bank: Bank, memories: Sequence[Memory]) -> set[str]:
     return {id for id, what in noted if what in WORD or what.partition(" ")[0] in others}
 
 
+def whose(bank: Bank, memories: Sequence[Memory], rules: Collection[str]) -> tuple[dict[str, str], set[str]]:
+    """The `origins` of these memories, and of those with the ids `rules` the `users_word`: asked once for both."""
+    if bank.config.distrust or config.trusts_everyone(bank.config):  # only one of the two has to ask
+        return origins(bank, memories), users_word(bank, [memory for memory in memories if memory.id in rules])
+    noted = _noted(bank, memories)
+    return _others(noted), {id for id, what in noted.items() if what in WORD and id in rules}
+
+
+def _others(noted: Mapping[str, str]) -> dict[str, str]:
+    return {id: _in_words(what) for id, what in noted.items() if what not in OWN}
+
+
 def _noted(bank: Bank, memories: Sequence[Memory]) -> dict[str, str]:
     """What is noted of each memory, by id; of those of which nothing is, what git says is noted now."""
     known = config.written()
-    keys = {memory.id: bank.lane(memory.lane).answers.written_keys(memory)[0] for memory in memories}
+    keys = {memory.id: "" for memory in memories}
+    for name in {memory.lane for memory in memories}:
+        own = [memory for memory in memories if memory.lane == name]
+        keys.update(zip((memory.id for memory in own), bank.lane(name).answers.keys_of(own), strict=True))
     found = {id: known.what(key) if known else "" for id, key in keys.items()}
     unknown = [memory for memory in memories if found[memory.id] in ("", CHANGED)]
     if unknown:

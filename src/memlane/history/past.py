@@ -38,7 +38,8 @@ _READS = frozenset(
         "get", "list", "find", "index", "validate",  # records
         "read", "get_project_profile", "get_shared_project_memory", "get_skill_memory", "get_command_memory",
         "get_agent_memory", "get_by_project", "get_staleness_report",  # layers
-        "written_keys", "files_beside", "broken_rules", "rules_are_lasting", "shares_files",  # of a lane's answers
+        "written_keys", "keys_of", "files_beside", "broken_rules", "rules_are_lasting",  # of a lane's answers
+        "shares_files",
     }
 )  # fmt: skip
 

@@ -206,6 +206,10 @@ class Answers:
         except (OSError, StorageError):  # it vanished, and nobody noted what is not there
             return (written.key_of(b""),)
 
+    def keys_of(self, memories: Sequence[Memory]) -> list[str]:
+        """The first of the `written_keys` of each."""
+        return [self.written_keys(memory)[0] for memory in memories]
+
     # -- removing for good
 
     def traces(self, native: str) -> Iterator[Trace]:

@@ -34,8 +34,8 @@ _TOLD = frozenset({"name", "root", "checks", "enabled", "default_scope", "scopes
 _ANSWERED = frozenset(
     {
         "shares_files", "is_folder", "ids_are_random", "rules_bind", "rules_are_lasting", "fields",
-        "path_of", "native_of", "files_in", "files_without", "files_beside", "written_keys", "broken_rules", "fix_for",
-        "titles_of", "texts_in", "unfolded", "draft_of", "given_tags", "edited", "aliases",
+        "path_of", "native_of", "files_in", "files_without", "files_beside", "written_keys", "keys_of",
+        "broken_rules", "fix_for", "titles_of", "texts_in", "unfolded", "draft_of", "given_tags", "edited", "aliases",
     }
 )  # fmt: skip
 

@@ -45,6 +45,7 @@ from memlane.core.values import NamedTuple, dataclass, field, replace
 from memlane.index.chunks import chunks
 from memlane.index.words import query_terms, terms
 from memlane.lanes.vault.record import one_line
+from memlane.recall import room
 from memlane.recall.address import shortened
 from memlane.recall.sameness import Alike, says_the_same
 
@@ -258,6 +259,7 @@ class Composer:
         chosen: list[_Item] = []
         alike = Alike()
         left_out: list[LeftOut] = []
+        spare: int | None = None  # characters that there is room for beside the chosen ones, at most
         for item in items:
             places = alike.places(item.memory)
             place = next((at for at in places if says_the_same(item.memory, chosen[at].memory)), len(chosen))
@@ -268,6 +270,11 @@ class Composer:
             if most is not None and len(chosen) - bool(same) >= most:
                 left_out.append(LeftOut(item.memory.id, f"there are {most} better ones"))
                 continue
+            if len(left_out) >= CANDIDATES and not same and budget is not None and self.count is estimate:
+                spare = room.left(self.count(_text(kind, chosen)), budget) if spare is None else spare
+                if room.least(item.memory, item.texts()) > spare:
+                    left_out.append(LeftOut(item.memory.id, "the budget is used up"))
+                    continue
             whole, *parts = item.forms()
             whole = self._written(whole)
             fitting = self._fitting(kind, chosen, place, chain([whole], map(self._written, parts)), budget)
@@ -278,6 +285,7 @@ class Composer:
                 because = "is newer" if _newer(item.memory, same.memory) else "is the user's own word"
                 left_out.append(LeftOut(same.memory.id, f"{item.memory.id} says the same and {because}"))
             chosen[place : place + 1] = [fitting]
+            spare = None
             alike.put(place, fitting.memory)
         if items and not chosen and most != 0 and budget is not None:
             chosen = self._beginning(kind, items[0], budget)
@@ -419,6 +427,10 @@ class _Item:
     @property
     def why(self) -> Why:
         return self.group, self.hit.relevance if self.hit and self.hit.why else None
+
+    def texts(self) -> set[str]:
+        """The texts of its forms."""
+        return {self.text} if self.text else {self.memory.text, *([self.hit.content] if self.hit else ())}
 
     def forms(self) -> list[_Item]:
         """The ways to show it, the longest first: the whole memory, and the chunk that was found if that is less."""

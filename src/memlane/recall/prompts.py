@@ -279,6 +279,5 @@ def _without_secrets(bank: Bank, write: Callable[[Callable[[Any], Any]], Block])
 
 def _composer(bank: Bank, count: Count | None, memories: Sequence[Memory]) -> Composer:
     root = bank.config.project or bank.root
-    rules = bank.users_word([memory for memory in memories if is_rule(memory)])
-    known = (bank.changed_code(memories), bank.origins(memories), rules)
+    known = (bank.changed_code(memories), *bank.whose(memories, {memory.id for memory in memories if is_rule(memory)}))
     return Composer(root, utc_now().date(), count or estimate, *known, partial(suspicious, bank))

@@ -410,3 +410,13 @@ def test_an_edit_by_hand_that_leaves_the_size_as_it_is_is_seen(vault: MemoryVaul
     else:
         os.utime(vault.path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert vault.get_memory(id).text == "The deploy day is Sunday"
+
+
+def test_what_many_records_are_known_by_is_what_each_is_known_by(vault: MemoryVault) -> None:
+    made = [{"id": f"{number:012x}", "text": words(number), "version": 1 + number % 3} for number in range(110)]
+    write(vault, *made, {"id": "other", "text": "Ärger\u2028by hand", "scope": "Shared", "more": {"a": [1]}})
+    memories = [item for item in parsed(vault) if isinstance(item, Memory)]
+    gone = Memory("vault:ffffffffffff", "vault", "gone", "gone", vault.log.file)
+    answers = vault.answers
+    assert len(memories) == 111
+    assert answers.keys_of([*memories, gone]) == [answers.written_keys(one)[0] for one in (*memories, gone)]

@@ -36,11 +36,22 @@ from memlane.lanes.answers import (
 from memlane.lanes.vault.checks import MAX_TEXT
 from memlane.lanes.vault.log import LONG, MANY
 from memlane.lanes.vault.proposals import stale_registers
-from memlane.lanes.vault.record import SOURCES, Record, from_draft, latest, read_line, render_lines, to_draft, to_memory
+from memlane.lanes.vault.record import (
+    SOURCES,
+    Record,
+    from_draft,
+    latest,
+    read_line,
+    render_line,
+    render_lines,
+    to_draft,
+    to_memory,
+)
 from memlane.lanes.vault.store import MemoryVault
 
 FULL = 90  # percent of the records that the vault takes
 BLOAT, LINES = 3, 100  # lines for each active record, and how many there must be to be worth a word
+_FEW = 100  # records that are looked up one by one
 _ID = lazily(r"[0-9a-f]{12}")
 _ID_IN_TEXT = lazily(r"\b[0-9a-f]{12}\b")
 _FOREIGN_ID = lazily(r"[0-9A-Za-z_-]{1,64}")
@@ -127,6 +138,13 @@ class VaultAnswers(Answers):
             return written.record_keys(render_lines([self.lane.get_memory(memory.native_id)]))[0]
         except NotFound:  # it was deleted meanwhile, and nobody noted what is not there
             return (written.key_of(b""),)
+
+    def keys_of(self, memories: Sequence[Memory]) -> list[str]:
+        if len(memories) < _FEW:
+            return super().keys_of(memories)
+        with self.lane.log.reading() as state:
+            lines = {record.id: render_line(record).encode() for record in state.active.values()}
+        return [written.key_of(lines.get(memory.native_id, b"")) for memory in memories]
 
     def native_of(self, path: str) -> str | None:
         return None

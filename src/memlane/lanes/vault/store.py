@@ -523,8 +523,8 @@ def _most(limit: int | None) -> int | None:
 
 def _problems(state: Known, scopes: Sequence[str]) -> list[tuple[int, str]]:
     """(line, what is wrong with it) of everything that was read."""
-    odd = ((state.line_of(record.id), _oddity(record, scopes)) for record in state.active.values())
-    problems = [*state.problems, *((line, why) for line, why in odd if line and why)]
+    odd = ((record.id, why) for record in state.active.values() if (why := _oddity(record, scopes)))
+    problems = [*state.problems, *((line, why) for id, why in odd if (line := state.line_of(id)))]
     problems.sort(key=lambda problem: problem[0])
     if state.pending.strip():
         problems.append((state.lines + 1, "is torn: the last line is incomplete"))
