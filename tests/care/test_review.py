@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from commands import CANARY, Run
 from conftest import tree
 from memlane import Bank
 from memlane.care.review import KINDS, Item
+from memlane.core.progress import listener
 from rotten import entries, note, plant, register, state
 from samples import draft, tries, words
 
@@ -51,6 +53,22 @@ def rows(bank: Bank, **chosen: Any) -> list[tuple[str, str, str, str]]:
 
 
 # -- what is found
+
+
+def test_a_long_vault_is_compared_once(bank: Bank) -> None:
+    rows_of = [{"id": f"{at:012x}", "text": words(at % 290)} for at in range(310)]
+    bank.vault.path.write_text("".join(json.dumps(row) + "\n" for row in rows_of))
+    told: set[str] = set()
+    token = listener.set(lambda what, _, __: told.add(what))
+    try:
+        first = rows(bank, only=["prune"])
+        assert "comparing" in told
+        told.clear()
+        assert rows(bank, only=["prune"]) == first
+    finally:
+        listener.reset(token)
+    assert ("prune", "look at", "vault:000000000132", "vault:000000000010") in first
+    assert "comparing" not in told
 
 
 def test_texts_of_one_form_about_two_things_are_no_duplicates(bank: Bank) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memlane.core.progress import listener
 from memlane.gate import likeness
 from memlane.gate.likeness import overlap, ratio, tokens
 from memlane.gate.lookalikes import Lookalikes
@@ -108,19 +109,33 @@ def test_the_index_finds_what_the_plain_loop_finds_in_a_large_collection() -> No
         assert alike.find(new) == plain_find(texts, new, 0.7, 0.6)
 
 
-@given(kin(), st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0, 1.5]), st.sampled_from([1, 16, 1 << 13]))
-def test_the_alike_pairs_are_those_of_the_plain_loop(texts: list[str], least: float, row: int) -> None:
-    """S002-46: same pairs, same scores, however the texts are cut into rows."""
+@given(kin(), st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0, 1.5]), st.sampled_from([1, 16, 1 << 13]), st.data())
+def test_the_alike_pairs_are_those_of_the_plain_loop(
+    texts: list[str], least: float, row: int, data: st.DataObject
+) -> None:
+    """S002-46: same pairs, same scores, however the texts are cut into rows, and whichever are new."""
+    new = data.draw(st.none() | st.sets(st.integers(0, len(texts) - 1)))
     expected = {}
-    for (a, new), (b, old) in combinations(enumerate(texts), 2):
-        score = max(overlap(tokens(new), tokens(old)), ratio(new, old))
-        if score >= least:
+    for (a, text), (b, other) in combinations(enumerate(texts), 2):
+        score = max(overlap(tokens(text), tokens(other)), ratio(text, other))
+        if score >= least and (new is None or a in new or b in new):
             expected[a, b] = score
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likeness, "_ROW", row)
-        found = list(likeness.alike(texts, least))
+        found = list(likeness.alike(texts, least, new))
     assert {(a, b): score for a, b, score in found} == expected
     assert len(found) == len(expected)
+
+
+def test_comparing_many_texts_tells_how_far_it_is() -> None:
+    told: list[tuple[str, int, int | None]] = []
+    token = listener.set(lambda *said: told.append(said))
+    try:
+        list(likeness.alike([words(number) for number in range(300)], 0.5, range(100)))
+    finally:
+        listener.reset(token)
+    assert told[-1] == ("comparing", 24_950, 24_950)  # pairs of a hundred, and of each with two hundred others
+    assert sorted(told) == told
 
 
 def test_the_index_survives_many_changes_of_one_text() -> None:

@@ -102,6 +102,7 @@ class Known:
             paths = [path for path in self.listed[name] if isinstance(path, str)]
             self.files.update(zip(paths, zip(repeat(name), self._states(paths), strict=False), strict=True))
         self._read: dict[str, list[Memory | Problem]] = {}
+        self._named: dict[str, dict[str, Memory]] = {}  # the memories of these files by id: a vault has very many
         self._length = 0  # of these memories, in characters
         if anew:
             with suppress(OSError):
@@ -260,7 +261,10 @@ class Known:
 
     def memory(self, path: str, id: str) -> Memory | None:
         """A memory, as its file has it."""
-        return next((item for item in self._parsed(path) if isinstance(item, Memory) and item.id == id), None)
+        items = self._parsed(path)
+        if path not in self._named:
+            self._named[path] = {item.id: item for item in reversed(items) if isinstance(item, Memory)}
+        return self._named[path].get(id)
 
     def _parsed(self, path: str) -> Sequence[Memory | Problem]:
         """What a file holds; of a few files it is remembered."""
@@ -270,6 +274,7 @@ class Known:
             lane = self.bank.lane(self.files[path][0])
             if len(self._read) > _FEW or self._length > _SHORT:
                 self._read.clear()
+                self._named.clear()
                 self._length = 0
             self._read[path] = items = list(lane.parse(path))
             self._length += sum(len(item.text) for item in items if isinstance(item, Memory))

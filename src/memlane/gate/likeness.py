@@ -6,9 +6,10 @@ Which one of very many a new text is too much like is up to `lookalikes`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from memlane.core.patterns import lazily
+from memlane.core.progress import tell
 
 _STOP_WORDS = frozenset(
     "a an and are as at be by for from has have in is it its of on or that the this to was were will with".split()
@@ -79,18 +80,22 @@ class Row:
 # -- all pairs
 
 
-def alike(texts: Sequence[str], least: float) -> Iterator[tuple[int, int, float]]:
-    """(place, later place, score) of all pairs whose score reaches `least`, in no order.
+def alike(texts: Sequence[str], least: float, new: Collection[int] | None = None) -> Iterator[tuple[int, int, float]]:
+    """(place, later place, score) of all pairs whose score reaches `least`, in no order; of those alone that have one
+    of the places `new` in them, where these are given.
 
     The score is the larger of word overlap and sequence ratio, which is ratio(text, later text).
     """
     from difflib import SequenceMatcher
 
+    new = range(len(texts)) if new is None else {*new}
+    if not new:
+        return iter(())
     words = [tokens(text) for text in texts]
     lowered = [text.lower() for text in texts]
-    scores = dict(_overlapping(words, least))
+    scores = dict(_overlapping(words, least, new))
     matcher = SequenceMatcher()
-    for at, later, most in sorted(_maybe_alike(lowered, least), key=lambda pair: pair[1]):
+    for at, later, most in sorted(_maybe_alike(lowered, least, new), key=lambda pair: pair[1]):
         score = overlap(words[at], words[later])
         if most > score:
             matcher.set_seqs(lowered[at], lowered[later])  # remembers its analysis while the later text is the same
@@ -100,38 +105,52 @@ def alike(texts: Sequence[str], least: float) -> Iterator[tuple[int, int, float]
     return ((at, later, score) for (at, later), score in scores.items())
 
 
-def _overlapping(words: Sequence[frozenset[str]], least: float) -> Iterator[tuple[tuple[int, int], float]]:
+def _overlapping(
+    words: Sequence[frozenset[str]], least: float, new: Collection[int]
+) -> Iterator[tuple[tuple[int, int], float]]:
     """The pairs that share a word and overlap enough."""
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for at in range(len(words) - 1, -1, -1):
+    for at in sorted(range(len(words)), key=lambda at: at in new):  # the new ones last: all others are filed by then
         shared: Counter[int] = Counter()
         for word in words[at]:
-            shared.update(places[word])
+            if at in new:
+                shared.update(places[word])
             places[word].append(at)
-        for later, times in shared.items():
-            small = min(len(words[at]), len(words[later]))
+        for other, times in shared.items():
+            small = min(len(words[at]), len(words[other]))
             if small >= FEW and times / small >= least:
-                yield (at, later), times / small
+                yield (min(at, other), max(at, other)), times / small
 
 
 _ROW = 1 << 13  # bytes
+_MANY = 20_000  # pairs that take a while
 
 
-def _maybe_alike(lowered: Sequence[str], least: float) -> Iterator[tuple[int, int, float]]:
-    """The pairs whose ratio may be large enough, with a bound of it."""
+def _maybe_alike(lowered: Sequence[str], least: float, new: Collection[int]) -> Iterator[tuple[int, int, float]]:
+    """The pairs whose ratio may be large enough, with a bound of it: rows of new texts, with each other text.
+
+    Tells how far it is, since very many take minutes.
+    """
     by_size = sorted(range(len(lowered)), key=lambda at: len(lowered[at]))
+    others = [at for at in by_size if at not in new]
+    by_size = [at for at in by_size if at in new]
     end = len(by_size)
+    done, total = 0, end * (end - 1) // 2 + end * len(others)
     while end:
         width = len(lowered[by_size[end - 1]]) // 8 + 1
         start = max(end - max(_ROW // width, 1), 0)
         members = by_size[start:end]
         row = Row([lowered[at] for at in members], width)
-        smallest = len(lowered[members[0]])
-        for place, at in enumerate(by_size[:end]):
+        smallest, largest = len(lowered[members[0]]), len(lowered[members[-1]])
+        for place, at in enumerate((*by_size[:end], *others)):
+            first = max(place - start + 1, 0) if place < end else 0  # a pair within the row is met once
+            done += len(members) - first
+            if total >= _MANY:
+                tell("comparing", done, total)
             size = len(lowered[at])
-            if size < smallest and not lengths_allow(size, smallest, least):
+            nearest = min(max(size, smallest), largest)
+            if not lengths_allow(size, nearest, least):
                 continue
-            first = max(place - start + 1, 0)  # a pair within the row is met once
             for other, most in zip(members[first:], row.bounds(lowered[at], first), strict=True):
                 if most >= least:
                     yield min(at, other), max(at, other), most

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from memlane.core.dates import iso
 from memlane.core.errors import Busy, NotFound, StorageError
@@ -29,6 +29,14 @@ from memlane.lanes import read_file
 
 if TYPE_CHECKING:
     from memlane.lanes import Lane
+
+
+class Kept(Protocol):
+    """Where something can be kept under a name until the next time."""
+
+    def kept(self, name: str) -> bytes | None: ...
+    def keep(self, name: str, value: bytes) -> None: ...
+
 
 TELLING = 12  # a line of fewer characters does not tell whose it is
 
@@ -292,8 +300,8 @@ class Answers:
         """The memories that a rule of staleness applies to."""
         return iter(())
 
-    def prunable(self) -> Plan:
-        """What the lane's own rules would archive or delete. Writes nothing."""
+    def prunable(self, known: Kept | None = None) -> Plan:
+        """What the lane's own rules would archive or delete. Writes nothing but, into `known`, what took long."""
         return Plan()
 
     def prune(self, steps: Mapping[str, Step], begin: Callable[[str, str], None]) -> Plan:

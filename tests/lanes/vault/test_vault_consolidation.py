@@ -9,6 +9,8 @@ import pytest
 
 from conftest import Clock
 from memlane.core.errors import InvalidInput, Refused
+from memlane.core.progress import listener
+from memlane.gate import likeness
 from memlane.lanes.vault.store import MemoryVault
 from samples import words
 from vault_samples import BURST, BURST_AGAIN, MISSION, add, lines, write
@@ -31,6 +33,52 @@ def test_consolidation_candidates(vault: MemoryVault) -> None:
     assert vault.find_consolidation_candidates("shared", 0.40) == pairs
     assert vault.find_consolidation_candidates("shared", 1.0) == []
     assert vault.path.read_bytes() == before
+
+
+class Notebook(dict[str, bytes]):
+    """What is kept until the next time."""
+
+    kept = dict.get
+    keep = dict.__setitem__
+
+
+def test_what_was_compared_before_is_not_compared_again(vault: MemoryVault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likeness, "_MANY", 1)  # pairs of which it is told how many there are
+    rows = [
+        {"id": f"{at:012x}", "text": words(at % 290), "created_at": f"2025-01-01T00:{at // 60:02}:{at % 60:02}Z"}
+        for at in range(310)
+    ]
+    write(vault, *rows)
+    notebook, pairs = Notebook(), 0
+
+    def check() -> None:
+        """The answer with what is kept is the one without, and how many pairs were compared for it."""
+        nonlocal pairs
+        pairs = 0
+
+        def told(what: str, done: int, total: int | None) -> None:
+            nonlocal pairs
+            pairs = max(pairs, done)
+
+        token = listener.set(told)
+        try:
+            found = vault.answers.prunable(notebook)
+        finally:
+            listener.reset(token)
+        assert found == vault.answers.prunable()
+        assert len(found.steps) > 20
+
+    check()
+    assert pairs == 310 * 309 // 2
+    check()
+    assert pairs == 0
+    rows[5]["text"], rows[7]["scope"], rows[9]["created_at"] = words(30), "orion", "2026-01-01T00:00:00Z"
+    write(vault, *rows[:-2], {**rows[0], "id": "f" * 12})
+    check()
+    assert pairs == 307 + 306 + 305  # of what is new in a scope, with all the rest; not of what is gone
+    notebook["vault pairs"] = b"damaged"
+    check()
+    assert pairs == 308 * 307 // 2
 
 
 def test_proposed_deletions_have_reasons(tmp_path: Path, clock: Clock) -> None:

@@ -37,7 +37,7 @@ def pruned(reading: Reading) -> Iterator[Item]:
     for name in NAMES:
         if name in reading.lanes:
             answers = reading.bank.lane(name).answers
-            for group in answers.grouped(answers.prunable().steps):
+            for group in answers.grouped(answers.prunable(reading.known).steps):
                 first, *rest = [step.id for step in group.steps]
                 along = tuple(id for id in rest if id != first)
                 options = (reading.command(group.option, first),) if group.option else ()

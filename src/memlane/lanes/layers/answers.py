@@ -11,7 +11,7 @@ from typing import Any
 from memlane.core.model import Draft, Memory, Plan, Step
 from memlane.disk import files
 from memlane.lanes import merging, read_file
-from memlane.lanes.answers import Age, Answers, Group, Trace
+from memlane.lanes.answers import Age, Answers, Group, Kept, Trace
 from memlane.lanes.layers import aging
 from memlane.lanes.layers.entries import LAYERS, id_of, path_of, type_of
 from memlane.lanes.layers.folder import BEFORE_PRUNE, STRUCTURAL
@@ -84,7 +84,7 @@ class LayerAnswers(Answers):
                 if item["id"].partition("/")[0] in LAYERS:
                     yield Age(f"layers:{item['id']}", band, item["updatedAt"], item["daysSinceUpdate"])
 
-    def prunable(self, **policy: Any) -> Plan:
+    def prunable(self, known: Kept | None = None, **policy: Any) -> Plan:
         """Old reviews and sessions go to the archive, issues resolved long ago out (seed 004's policy)."""
         return _plan(self.lane.prune(policy, dry_run=True))
 

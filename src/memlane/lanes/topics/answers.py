@@ -16,7 +16,7 @@ from memlane.disk import files, names
 from memlane.disk.tombstones import plain
 from memlane.gate import shown
 from memlane.lanes import merging, read_file
-from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Part, Sign, Trace
+from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Kept, Part, Sign, Trace
 from memlane.lanes.topics import archive, ids, index_page, pages
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.drafts import OWN, memory_of
@@ -180,7 +180,7 @@ class TopicAnswers(Answers):
 
     # -- what has aged
 
-    def prunable(self) -> Plan:
+    def prunable(self, known: Kept | None = None) -> Plan:
         """What is too many or too much for a topic file goes to its archive (seed 000)."""
         entries = self.lane.prune(dry_run=True)
         reason = "newer entries have taken its place"

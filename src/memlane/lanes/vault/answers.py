@@ -26,6 +26,7 @@ from memlane.lanes.answers import (
     Command,
     Group,
     HealthCheck,
+    Kept,
     Read,
     Sign,
     Trace,
@@ -35,7 +36,7 @@ from memlane.lanes.answers import (
 )
 from memlane.lanes.vault.checks import MAX_TEXT
 from memlane.lanes.vault.log import LONG, MANY
-from memlane.lanes.vault.proposals import stale_registers
+from memlane.lanes.vault.proposals import deletions, stale_registers
 from memlane.lanes.vault.record import (
     SOURCES,
     Record,
@@ -47,7 +48,7 @@ from memlane.lanes.vault.record import (
     to_draft,
     to_memory,
 )
-from memlane.lanes.vault.store import MemoryVault
+from memlane.lanes.vault.store import FLOOR, MemoryVault
 
 FULL = 90  # percent of the records that the vault takes
 BLOAT, LINES = 3, 100  # lines for each active record, and how many there must be to be worth a word
@@ -255,12 +256,13 @@ class VaultAnswers(Answers):
             for record, updated in stale_registers(self.lane.recall_memories(), now):
                 yield Age(f"vault:{record.id}", "stale", str(updated.date()), (now - updated).days)
 
-    def prunable(self) -> Plan:
+    def prunable(self, known: Kept | None = None) -> Plan:
         """What `propose_deletions` names: duplicates, noise, registers that nobody updates (seed 002)."""
         try:
-            rows = self.lane.propose_deletions()
+            records = self.lane.recall_memories()
         except StorageError:  # `parse` reports a file that cannot be read
-            rows = []
+            records = []
+        rows = deletions(records, FLOOR, self.lane.clock(), self.lane.by_meaning, known)
         return Plan(
             tuple(
                 Step(f"vault:{row['id']}", "delete", f"{row['reason']}: {row['detail']}", first_line(row["text"]))
