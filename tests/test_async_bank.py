@@ -13,7 +13,7 @@ from memlane import AsyncBank, Bank, NotFound
 _INNER = {
     "alone", "anchor", "changed_code", "guard", "held", "index", "index_file", "lane", "layers", "memories", "notes",
     "original", "origins", "outdated", "present", "profile", "records", "topics", "under", "unseen", "users_word",
-    "vault", "watch", "watch_of", "watching", "wrote",
+    "vault", "watch", "watch_of", "watching", "whose", "wrote",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ _READ = (
     "alone", "changed_code", "check", "close", "context", "for_prompt", "get", "graph", "guard", "held", "index",
     "index_file", "lane", "linked", "list", "memories", "notes", "vault", "topics", "records", "layers", "origins",
     "original", "outdated", "present", "profile", "removed", "search", "snapshot", "stats", "suggest_merges", "under",
-    "unseen", "users_word", "watch", "watch_of", "watching", "wrote",
+    "unseen", "users_word", "watch", "watch_of", "watching", "whose", "wrote",
 )  # fmt: skip
 _WRITE = ("add", "anchor", "append", "delete", "edit", "restore", "update")
 
