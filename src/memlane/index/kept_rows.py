@@ -7,14 +7,17 @@ together. What is kept is bounded: at its limit, it is forgotten and begun anew.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from memlane.core.model import Memory
 from memlane.index.rows import SHAPES, loaded, marks
 from memlane.index.writing import Chunk, read_chunks, read_passages
 
 MEMORIES, LENGTH = 4_000, 16_000_000  # how many, and the characters of them all
-PASSAGES = 20_000  # some 5 MB
+CHUNKS, PASSAGES = 4_000, 20_000  # some 5 MB each
+T = TypeVar("T")
 
 
 class KeptRows:
@@ -41,16 +44,18 @@ class KeptRows:
 
     def chunks(self, db: sqlite3.Connection, numbers: Sequence[int]) -> list[Chunk]:
         """These chunks. Raises KeyError for one that is not there."""
-        if unknown := [n for n in numbers if n not in self._chunks]:
-            if len(self._chunks) > MEMORIES:
-                self._chunks, unknown = {}, list(numbers)
-            self._chunks |= read_chunks(db, unknown)
-        return [self._chunks[n] for n in numbers]
+        return _rows(self._chunks, numbers, CHUNKS, partial(read_chunks, db))
 
     def passages(self, db: sqlite3.Connection, numbers: Sequence[int]) -> list[bytes]:
         """The passages of these chunks. Raises KeyError for one that is not there."""
-        if unknown := [n for n in numbers if n not in self._passages]:
-            if len(self._passages) > PASSAGES:
-                self._passages, unknown = {}, list(numbers)
-            self._passages |= read_passages(db, unknown)
-        return [self._passages[n] for n in numbers]
+        return _rows(self._passages, numbers, PASSAGES, partial(read_passages, db))
+
+
+def _rows(kept: dict[int, T], numbers: Sequence[int], most: int, read: Callable[[list[int]], dict[int, T]]) -> list[T]:
+    """Rows by number: those that are kept, and the others as they are read."""
+    if unknown := [n for n in numbers if n not in kept]:
+        if len(kept) > most:
+            kept.clear()
+            unknown = list(numbers)
+        kept |= read(unknown)
+    return [kept[n] for n in numbers]
