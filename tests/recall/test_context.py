@@ -397,6 +397,12 @@ def test_the_name_of_a_file_cannot_pass_as_another_memory(bank: Bank) -> None:
     assert bank.context("tuesdays").splitlines()[5:-1] == expected
 
 
+def test_a_memory_with_an_endless_title_is_shown_all_the_same(bank: Bank) -> None:
+    (bank.root / "a.md").write_text(f"# {'word ' * 5_000}\n\nThe zebra is striped.\n")
+    block = bank.context("zebra", 700)
+    assert (ids(block), "The zebra is striped." in block) == (["notes:a"], True)
+
+
 def test_code_keeps_its_angle_brackets() -> None:
     text = "if a < b and c > d: print('<div>')"
     assert f"  {text}\n" in composer().context([hit(note("a", text))])

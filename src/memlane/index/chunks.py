@@ -23,12 +23,13 @@ def chunks(text: str) -> list[Chunk]:
 
     A section of fewer than SMALL characters is joined with the next, and one of more than LARGE is cut.
     """
-    sections = ((shortened(path, PATH), section) for path, section in _merged(_sections(text)))
+    sections = ((clipped(path, PATH), section) for path, section in _merged(_sections(text)))
     pieces = [Chunk(path, piece) for path, section in sections for piece in _cut(section)]
     return pieces or [Chunk("", text)]
 
 
-def shortened(text: str, most: int) -> str:
+def clipped(text: str, most: int) -> str:
+    """A text of at most so many characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -37,7 +38,7 @@ def _sections(text: str) -> list[tuple[str, str]]:
     sections: list[tuple[str, list[str]]] = [("", [])]
     for line, in_code in lines_with_code(text):
         if not in_code and (found := heading(line)):
-            level, title = found[0], shortened(found[1], HEADING)
+            level, title = found[0], clipped(found[1], HEADING)
             trail = [*((depth, name) for depth, name in trail if depth < level), (level, title)]
             sections.append((" > ".join(name for _, name in trail), []))
         sections[-1][1].append(line)

@@ -16,7 +16,7 @@ from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.core.values import NamedTuple
 from memlane.index import closeness
-from memlane.index.chunks import HEADING, chunks, shortened
+from memlane.index.chunks import HEADING, chunks, clipped
 from memlane.index.columns import Array
 from memlane.index.encoders import Encoder, StaticEncoder, built_in
 from memlane.index.words import terms
@@ -123,7 +123,7 @@ def embedded(encoder: Encoder, chunks: Sequence[tuple[str, str, str]]) -> tuple[
     """The vectors of chunks, each given by title, headings and text; and each as a passage for a closer look, which is
     made by the built-in table whatever the encoder. Encoders without meaning have none.
     """
-    chunks = [(shortened(title, HEADING), header, text) for title, header, text in chunks]
+    chunks = [(clipped(title, HEADING), header, text) for title, header, text in chunks]
     if encoder.name in ("none", "hash"):
         return stored(encoder.encode_texts([embedded_text(*chunk) for chunk in chunks])), [b""] * len(chunks)
     if isinstance(encoder, StaticEncoder):

@@ -42,7 +42,7 @@ from memlane.core.model import OBJECTED, PROPOSED, UNCONFIRMED, Hit, Memory
 from memlane.core.patterns import lazily
 from memlane.core.text import estimate, remembered_whole
 from memlane.core.values import NamedTuple, dataclass, field, replace
-from memlane.index.chunks import chunks
+from memlane.index.chunks import HEADING, chunks, clipped
 from memlane.index.words import query_terms, terms
 from memlane.lanes.vault.record import one_line
 from memlane.recall import room
@@ -476,7 +476,7 @@ def _moments(memory: Memory) -> str:
 
 def _title(memory: Memory, text: str) -> str:
     """A memory's title; "" where it is but the beginning of the text."""
-    title = one_line(memory.title)
+    title = one_line(clipped(memory.title, HEADING))
     return "" if title.removesuffix("...").lower() in text.lower() else title
 
 
